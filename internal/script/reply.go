@@ -1,0 +1,164 @@
+package script
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// The first letter of a reply.
+const (
+	Done    = '+' // granted, prolonged, raised, freed
+	Ours    = '=' // the key was ours already
+	Rival   = '-' // somebody else's key
+	Nobody  = '0' // no key
+	Waits   = '~' // the node's memory is too new to vote
+	Unknown = '!' // the node's memory is not the one expected
+)
+
+// A Reply is what a script answered, taken apart.
+type Reply struct {
+	Letter   byte
+	Time     time.Duration // the node's wall clock since the epoch; 0 where the script reads none
+	Since    time.Duration // its memory began, since the epoch; 0 with the guard off
+	From     time.Duration // it votes from, since the epoch; 0 with the guard off
+	MaxTTL   time.Duration // the largest that any client wrote there; 0 with the guard off
+	Register uint64        // acquire: the fencing register, 0 if it is the proposed token
+	Left     time.Duration // Rival: what its key has left; negative if it has no end
+	Holder   string        // Rival: its owner token
+}
+
+// ParseAcquire takes the reply of acquire.lua apart.
+func ParseAcquire(text string) (Reply, error) {
+	reply, rest, err := parseHead(text, "+=-~!", true)
+	if err != nil {
+		return Reply{}, err
+	}
+	var since, from, most int64
+	fields := [...]*int64{&since, &from, &most}
+	for _, field := range fields {
+		if *field, rest, err = cutNumber(rest); err != nil {
+			return Reply{}, badReply(text)
+		}
+	}
+	reply.Since = span(since, time.Microsecond)
+	reply.From = span(from, time.Microsecond)
+	reply.MaxTTL = span(most, time.Millisecond)
+	switch reply.Letter {
+	case Rival:
+		return parseRival(reply, rest, text)
+	case Done, Ours:
+		if rest == "" {
+			return reply, nil
+		}
+		register, rest, err := cutNumber(rest)
+		if err != nil || rest != "" {
+			return Reply{}, badReply(text)
+		}
+		reply.Register = uint64(register)
+		return reply, nil
+	}
+	if rest != "" {
+		return Reply{}, badReply(text)
+	}
+	return reply, nil
+}
+
+// ParseExtend takes the reply of extend.lua apart.
+func ParseExtend(text string) (Reply, error) { return parseShort(text, true) }
+
+// ParseRelease takes the reply of release.lua apart; that of raise.lua has the same form.
+func ParseRelease(text string) (Reply, error) { return parseShort(text, false) }
+
+func parseShort(text string, timed bool) (Reply, error) {
+	reply, rest, err := parseHead(text, "+0-", timed)
+	if err != nil {
+		return Reply{}, err
+	}
+	if reply.Letter == Rival {
+		return parseRival(reply, rest, text)
+	}
+	if rest != "" {
+		return Reply{}, badReply(text)
+	}
+	return reply, nil
+}
+
+// parseHead reads the letter and, if the script reads the clock, the node's time.
+func parseHead(text, letters string, timed bool) (Reply, string, error) {
+	if text == "" || strings.IndexByte(letters, text[0]) < 0 {
+		return Reply{}, "", badReply(text)
+	}
+	reply, rest := Reply{Letter: text[0]}, text[1:]
+	if !timed {
+		return reply, rest, nil
+	}
+	sec, rest, err := cutNumber(rest)
+	if err != nil || sec > maxSeconds {
+		return Reply{}, "", badReply(text)
+	}
+	usec, rest, err := cutNumber(rest)
+	if err != nil || usec >= 1e6 {
+		return Reply{}, "", badReply(text)
+	}
+	reply.Time = time.Duration(sec)*time.Second + time.Duration(usec)*time.Microsecond
+	return reply, rest, nil
+}
+
+// maxSeconds keeps a node's time inside a time.Duration: the year 2262.
+const maxSeconds = 9_223_372_035
+
+func parseRival(reply Reply, rest, text string) (Reply, error) {
+	negative := strings.HasPrefix(rest, " -")
+	if negative {
+		rest = " " + rest[2:]
+	}
+	left, rest, err := cutNumber(rest)
+	if err != nil || len(rest) < 1 || rest[0] != ' ' {
+		return Reply{}, badReply(text)
+	}
+	if negative {
+		left = -left
+	}
+	reply.Left, reply.Holder = span(left, time.Millisecond), rest[1:]
+	return reply, nil
+}
+
+// span is n units, or the longest time.Duration where that would not fit.
+func span(n int64, unit time.Duration) time.Duration {
+	if n > int64(math.MaxInt64/unit) {
+		return math.MaxInt64
+	}
+	return time.Duration(n) * unit
+}
+
+// cutNumber reads one field of digits, with the space before it. Sixteen digits is the most that
+// Lua's numbers hold exactly; more is nonsense, and would overflow what it is multiplied by.
+func cutNumber(text string) (int64, string, error) {
+	if len(text) < 2 || text[0] != ' ' {
+		return 0, "", badReply(text)
+	}
+	var n int64
+	i := 1
+	for ; i < len(text) && text[i] >= '0' && text[i] <= '9'; i++ {
+		if i > 16 {
+			return 0, "", badReply(text)
+		}
+		n = n*10 + int64(text[i]-'0')
+	}
+	if i == 1 {
+		return 0, "", badReply(text)
+	}
+	return n, text[i:], nil
+}
+
+// badReply is the error of a node that answers what no script of ours says. It shows the
+// beginning only: a hostile node may send anything of any length.
+func badReply(text string) error {
+	const most = 64
+	if len(text) > most {
+		text = text[:most]
+	}
+	return fmt.Errorf("answered nonsense: %q", text)
+}

@@ -1,0 +1,49 @@
+// Package script holds the texts that run inside Redis, and what they answer.
+//
+// Each script is a file of its own, with its keys, arguments and replies in the comment at its
+// head. Texts are constant, sent by EVALSHA; NOSCRIPT is answered by EVAL. They have no `#!lua`
+// line, because a server at maxmemory refuses such scripts even if all they do is free a key.
+// Replies are one short string and arguments are shared between the nodes: with go-redis that
+// costs about two allocations a command, against fifteen for an array with arguments of its own.
+//
+// In reading order: acquire.lua, extend.lua, raise.lua, release.lua, reply.go.
+package script
+
+import (
+	"crypto/sha1"
+	_ "embed"
+	"encoding/hex"
+)
+
+// A Script is one text with the name that Redis caches it under.
+type Script struct {
+	Name string
+	Text string
+	SHA  string // of Text, in hexadecimal, as EVALSHA wants it
+	Keys int    // how many of the arguments are keys
+}
+
+//go:embed acquire.lua
+var acquireText string
+
+//go:embed extend.lua
+var extendText string
+
+//go:embed raise.lua
+var raiseText string
+
+//go:embed release.lua
+var releaseText string
+
+// The scripts of a lock.
+var (
+	Acquire = newScript("acquire", acquireText, 3)
+	Extend  = newScript("extend", extendText, 2)
+	Raise   = newScript("raise", raiseText, 2)
+	Release = newScript("release", releaseText, 1)
+)
+
+func newScript(name, text string, keys int) *Script {
+	sum := sha1.Sum([]byte(text))
+	return &Script{Name: name, Text: text, SHA: hex.EncodeToString(sum[:]), Keys: keys}
+}

@@ -1,0 +1,406 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"math/bits"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/quorumlock/quorumlock/internal/clock"
+	"github.com/quorumlock/quorumlock/internal/script"
+)
+
+// A Claim is what an attempt asks for.
+type Claim struct {
+	Name  string
+	Token string // owner token, fresh for every attempt (protocol review, rule 1)
+	TTL   time.Duration
+	Until time.Time // when the attempt ends at the latest, whatever is out then
+}
+
+// An Outcome is what an attempt came to. Unless it was Won, nothing is held, and what may have
+// been left on nodes is being released in the background.
+type Outcome struct {
+	Verdict Verdict
+	Err     error // the context's error, if that ended the attempt
+
+	Votes     int           // nodes that granted
+	Holder    string        // owner token of the rival found on the most nodes
+	Remaining time.Duration // until enough of that rival's keys have ended
+	Errs      []NodeErr     // of the nodes that gave no vote
+
+	Started clock.Reading // before the first byte was sent: validity counts from here
+	Token   string        // the claim's owner token
+	Fencing uint64        // Won: the fencing token
+	Touched Set           // Won: nodes that may hold the key
+	Unsure  Set           // Won: of these, where a message without an answer may still arrive
+}
+
+// A NodeErr is why a node gave no vote.
+type NodeErr struct {
+	Node int
+	Err  error
+}
+
+// A Set is a set of nodes by index.
+type Set uint64
+
+// MaxNodes is the most nodes that an engine can have.
+const MaxNodes = 64
+
+// Has reports whether node i is in the set.
+func (s Set) Has(i int) bool { return s&(1<<i) != 0 }
+
+// An attempt is one try for a lock: one owner token, one first byte that its validity counts from,
+// and as many messages as the votes make necessary.
+type attempt struct {
+	engine   *Engine
+	claim    Claim
+	command  *Command
+	proposed uint64
+	started  clock.Reading
+	timeout  time.Duration // of one message
+	wake     chan struct{} // something to decide on
+
+	mu      sync.Mutex // guards all below
+	over    bool
+	votes   []Vote
+	ballots []ballot
+}
+
+// A ballot is what an attempt knows of one node, beside its vote.
+type ballot struct {
+	request  request  // the first message
+	out      *request // the message that is out; the vote is that of the last answer, or Pending
+	unsure   bool     // a message was sent and never answered: it may still arrive
+	again    bool     // a silent node was asked once more
+	mayHold  bool     // the key can be there, now or later
+	left     time.Duration
+	register uint64
+	err      error
+}
+
+// Acquire makes one attempt at a lock. It returns as soon as the outcome is certain; answers that
+// come later are still dealt with. It blocks until claim.Until or the end of ctx at the latest.
+//
+// Contenders that split the votes sort it out among themselves: the one with the most nodes stays
+// and asks the others' nodes again, the rest give theirs back and end with Split. So contention
+// ends with a winner, without random waiting.
+func (e *Engine) Acquire(ctx context.Context, claim Claim) Outcome {
+	a := e.newAttempt(claim)
+	for i := range a.ballots {
+		a.ask(i, &a.ballots[i].request)
+	}
+	verdict, err := a.await(ctx)
+	if verdict == Won {
+		return a.seal(ctx)
+	}
+	return a.giveUp(verdict, err)
+}
+
+func (e *Engine) newAttempt(claim Claim) *attempt {
+	now := e.set.Clock.Now()
+	n := len(e.lanes)
+	a := &attempt{
+		engine: e, claim: claim, started: now, proposed: e.propose(now),
+		timeout: e.messageTimeout(claim.TTL),
+		wake:    make(chan struct{}, 1),
+		votes:   make([]Vote, n), ballots: make([]ballot, n),
+	}
+	a.command = e.acquireMessage(claim.Name, claim.Token, claim.TTL, a.proposed)
+	return a
+}
+
+// messageTimeout is how long one answer may take: a short lock shortens its rounds.
+func (e *Engine) messageTimeout(ttl time.Duration) time.Duration {
+	return min(e.set.NodeTimeout, max(ttl/4, time.Millisecond))
+}
+
+// ask sends the message to node i.
+func (a *attempt) ask(i int, r *request) {
+	deadline := time.Now().Add(a.timeout)
+	if a.claim.Until.Before(deadline) {
+		deadline = a.claim.Until
+	}
+	*r = request{command: a.command, to: a, node: i, deadline: deadline, guarded: true}
+	a.mu.Lock()
+	a.ballots[i].out, a.ballots[i].mayHold = r, true
+	a.mu.Unlock()
+	a.engine.lanes[i].submit(r)
+}
+
+// answer takes in what a node said.
+func (a *attempt) answer(r *request, got answer) {
+	if got.late {
+		// The deadline has said that the node gives no vote; what it did is released, or belongs
+		// to the lock if that was won.
+		a.engine.count.Late.Add(1)
+		return
+	}
+	reply, err := script.Reply{}, got.err
+	if err == nil {
+		reply, err = script.ParseAcquire(got.reply)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	b := &a.ballots[r.node]
+	b.out = nil
+	a.votes[r.node] = b.take(reply, err, got.unsent)
+	if a.over {
+		a.engine.count.Late.Add(1)
+		return
+	}
+	if Decide(a.votes) != Undecided {
+		select {
+		case a.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// take turns an answer into a vote.
+func (b *ballot) take(reply script.Reply, err error, unsent bool) Vote {
+	b.err = err
+	if err != nil {
+		b.mayHold = b.mayHold && !unsent
+		b.unsure = b.unsure || !unsent
+		return Vote{Kind: Failed}
+	}
+	switch reply.Letter {
+	case script.Done, script.Ours:
+		b.register = reply.Register
+		return Vote{Kind: Granted}
+	case script.Rival:
+		b.mayHold, b.left = false, reply.Left
+		return Vote{Kind: Refused, Holder: reply.Holder}
+	case script.Waits:
+		b.mayHold, b.err = false, errWaits
+	default:
+		b.mayHold, b.err = false, errUnknownMemory
+	}
+	return Vote{Kind: Failed}
+}
+
+var (
+	errWaits         = errors.New("gives no vote yet: its memory is too new")
+	errUnknownMemory = errors.New("gives no vote: its memory is not the one expected")
+)
+
+// await waits until there is nothing more to wait for, and sorts out split votes on the way.
+func (a *attempt) await(ctx context.Context) (Verdict, error) {
+	var timer *time.Timer
+	var again <-chan time.Time // the leader's next message to the nodes it misses
+	wait := time.Millisecond
+	defer func() {
+		if timer != nil {
+			timer.Stop()
+		}
+	}()
+	for {
+		select {
+		case <-a.wake:
+		case <-again:
+			again = nil
+			if !time.Now().Before(a.claim.Until) {
+				return Split, nil
+			}
+			a.askAgain(func(v Vote) bool { return v.Kind != Granted })
+			continue
+		case <-ctx.Done():
+			return Undecided, ctx.Err()
+		case <-a.engine.stopped:
+			return Undecided, ErrStopped
+		}
+		verdict, standing := a.judge()
+		switch {
+		case verdict == Undecided:
+		case verdict != Split:
+			return verdict, nil
+		case standing == Leads && again == nil:
+			a.engine.count.Splits.Add(1)
+			if timer == nil {
+				timer = time.NewTimer(wait)
+			} else {
+				timer.Reset(wait)
+			}
+			again, wait = timer.C, min(2*wait, 8*time.Millisecond)
+		case standing == Trails && !a.askSilent():
+			a.engine.count.Yields.Add(1)
+			return Split, nil
+		}
+	}
+}
+
+// judge looks at all votes.
+func (a *attempt) judge() (Verdict, Standing) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	verdict := Decide(a.votes)
+	if verdict != Split {
+		return verdict, Unclear
+	}
+	return verdict, Stand(a.votes, a.claim.Token)
+}
+
+// askAgain repeats the message to those nodes which have no message out. The vote stays what the
+// node last said, until it says something else.
+func (a *attempt) askAgain(which func(Vote) bool) (asked bool) {
+	a.mu.Lock()
+	var nodes []int
+	for i := range a.ballots {
+		if a.ballots[i].out == nil && which(a.votes[i]) {
+			nodes = append(nodes, i)
+		}
+	}
+	a.mu.Unlock()
+	for _, i := range nodes {
+		a.engine.count.Repeats.Add(1)
+		a.ask(i, new(request))
+	}
+	return len(nodes) > 0
+}
+
+// askSilent asks nodes that failed once more, before their votes are done without: otherwise one
+// lost reply can make everybody give up (protocol review, V2).
+func (a *attempt) askSilent() bool {
+	a.mu.Lock()
+	var nodes []int
+	for i := range a.ballots {
+		b := &a.ballots[i]
+		if a.votes[i].Kind == Failed && b.out == nil && !b.again && errors.Is(b.err, errNodeTimeout) {
+			b.again = true
+			a.votes[i].Kind = Pending
+			nodes = append(nodes, i)
+		}
+	}
+	a.mu.Unlock()
+	for _, i := range nodes {
+		a.ask(i, new(request))
+	}
+	return len(nodes) > 0
+}
+
+// seal makes a majority into a lock: it settles the fencing token, in the normal case without
+// another message, because all nodes took the proposed one.
+func (a *attempt) seal(ctx context.Context) Outcome {
+	fencing, agreed := a.fencing()
+	if !agreed {
+		a.engine.count.Raises.Add(1)
+		raised, errs, err := a.engine.raise(ctx, a.claim, fencing)
+		if !raised {
+			out := a.giveUp(NoQuorum, err)
+			out.Errs = errs
+			return out
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.over = true
+	out := a.outcome(Won, nil)
+	out.Fencing = fencing
+	out.Touched, out.Unsure = a.traces()
+	return out
+}
+
+// traces are the nodes that may hold the key, and those of them where a message without an answer
+// may still arrive. Called with a.mu held.
+func (a *attempt) traces() (touched, unsure Set) {
+	for i := range a.ballots {
+		b := &a.ballots[i]
+		if b.mayHold {
+			touched |= 1 << i
+		}
+		if b.mayHold && (b.unsure || b.out != nil) {
+			unsure |= 1 << i
+		}
+	}
+	return touched, unsure
+}
+
+// fencing is the largest number that a node which granted has in its register, and whether a
+// majority answered exactly that.
+func (a *attempt) fencing() (largest uint64, agreed bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	same := 0
+	for i := range a.votes {
+		if a.votes[i].Kind != Granted {
+			continue
+		}
+		number := a.ballots[i].register
+		if number == 0 {
+			number = a.proposed
+		}
+		switch {
+		case number > largest:
+			largest, same = number, 1
+		case number == largest:
+			same++
+		}
+	}
+	return largest, same >= Majority(len(a.votes))
+}
+
+// giveUp ends the attempt and frees what it may have taken.
+func (a *attempt) giveUp(verdict Verdict, err error) Outcome {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.over = true
+	out := a.outcome(verdict, err)
+	for i := range a.ballots {
+		b := &a.ballots[i]
+		if b.out != nil && a.engine.lanes[i].withdraw(b.out) {
+			b.mayHold = b.unsure
+		}
+	}
+	if touched, unsure := a.traces(); touched != 0 {
+		a.engine.Release(Hold{Name: a.claim.Name, Token: a.claim.Token, TTL: a.claim.TTL,
+			Touched: touched, Unsure: unsure}, nil)
+	}
+	return out
+}
+
+// outcome sums the votes up. Called with a.mu held.
+func (a *attempt) outcome(verdict Verdict, err error) Outcome {
+	out := Outcome{Verdict: verdict, Err: err, Started: a.started, Token: a.claim.Token}
+	_, out.Holder = strongest(a.votes)
+	var rivals []time.Duration
+	for i, v := range a.votes {
+		switch v.Kind {
+		case Granted:
+			out.Votes++
+		case Refused:
+			if v.Holder == out.Holder {
+				rivals = append(rivals, a.ballots[i].left)
+			}
+		case Failed:
+			out.Errs = append(out.Errs, NodeErr{Node: i, Err: a.ballots[i].err})
+		}
+	}
+	if verdict != Won {
+		out.Remaining = untilFree(rivals, out.Votes, Majority(len(a.votes)))
+	}
+	return out
+}
+
+// untilFree is how long it takes until, with those nodes that are free, a majority is: as many of
+// the rival's keys as are missing have ended by then. A key without an end counts as one that
+// ends never.
+func untilFree(rivals []time.Duration, free, quorum int) time.Duration {
+	missing := quorum - free
+	if len(rivals) == 0 || missing <= 0 {
+		return 0
+	}
+	for i, left := range rivals {
+		if left < 0 {
+			rivals[i] = 1<<63 - 1
+		}
+	}
+	slices.Sort(rivals)
+	return rivals[min(missing, len(rivals))-1]
+}
+
+// Len is how many nodes are in the set.
+func (s Set) Len() int { return bits.OnesCount64(uint64(s)) }

@@ -1,0 +1,111 @@
+package quorum
+
+import (
+	"time"
+
+	"github.com/quorumlock/quorumlock/internal/script"
+)
+
+const (
+	debtFirst = 50 * time.Millisecond
+	debtMost  = time.Second
+	// maxDebts bounds what a lane remembers of releases to be repeated. Only keys that were on the
+	// node when it failed come here, and each ends by its TTL in any case.
+	maxDebts = 1 << 16
+)
+
+// A debt is a release that this node still has to confirm.
+type debt struct {
+	command *Command
+	until   time.Time // the key has ended by itself
+	// unsure: an earlier message about the key was never answered and may still arrive, so that
+	// the first "nobody's" may be said too early (protocol review, P3).
+	unsure bool
+}
+
+// owe makes the lane repeat a release until the node confirms it or the key has ended.
+func (l *lane) owe(d debt) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || len(l.debts) >= maxDebts {
+		return
+	}
+	l.debts = append(l.debts, d)
+	l.scheduleDebts(debtFirst)
+}
+
+// scheduleDebts is called with l.mu held. While the node fails the probe pays, not the timer.
+func (l *lane) scheduleDebts(wait time.Duration) {
+	if len(l.debts) == 0 || l.closed || l.debtWait > 0 {
+		return
+	}
+	l.debtWait = wait
+	if l.debtTry == nil {
+		l.debtTry = time.AfterFunc(wait, l.payDebts)
+		return
+	}
+	l.debtTry.Reset(wait)
+}
+
+// payDebts sends each release once more.
+func (l *lane) payDebts() {
+	l.mu.Lock()
+	waited := l.debtWait
+	l.debtWait = 0
+	if l.closed || l.failing != nil {
+		l.mu.Unlock()
+		return
+	}
+	now := time.Now()
+	round := &payment{lane: l}
+	for _, d := range l.debts {
+		if d.until.After(now) {
+			round.debts = append(round.debts, d)
+		}
+	}
+	l.debts = nil
+	l.mu.Unlock()
+	if len(round.debts) == 0 {
+		return
+	}
+	round.next = min(max(2*waited, debtFirst), debtMost)
+	round.requests = make([]request, len(round.debts))
+	for i := range round.requests {
+		d := &round.debts[i]
+		round.requests[i] = request{command: d.command, to: round, node: i,
+			deadline: now.Add(l.timeout)}
+		l.submit(&round.requests[i])
+	}
+}
+
+// A payment is one round of repeated releases at one node.
+type payment struct {
+	lane     *lane
+	debts    []debt
+	requests []request
+	next     time.Duration
+}
+
+// answer settles a debt, or puts it back.
+func (p *payment) answer(r *request, a answer) {
+	if a.late {
+		return
+	}
+	d := p.debts[r.node]
+	if a.err == nil {
+		reply, err := script.ParseRelease(a.reply)
+		if err == nil && !(d.unsure && reply.Letter == script.Nobody) {
+			return
+		}
+		// Once more, when whatever is still on its way has had the time of a message.
+		d.unsure = d.unsure && err != nil
+	}
+	l := p.lane
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || len(l.debts) >= maxDebts {
+		return
+	}
+	l.debts = append(l.debts, d)
+	l.scheduleDebts(max(p.next, min(l.timeout, debtMost)))
+}

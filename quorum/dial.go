@@ -1,0 +1,122 @@
+package quorum
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// Dial makes a node of an address: host:port, redis://, rediss:// (TLS) or unix://. It does not
+// connect: the node need not be up. An error names what is wrong with the address and shows no
+// password.
+func Dial(addr string, timeout time.Duration) (*RedisNode, error) {
+	options, name, err := parseAddr(addr)
+	if err != nil {
+		return nil, err
+	}
+	// The engine alone repeats: a client that repeats by itself may do so on another connection,
+	// long after the message stopped being wanted.
+	options.MaxRetries = -1
+	options.DialerRetries = 1
+	options.ContextTimeoutEnabled = true
+	options.DialTimeout = timeout
+	options.ReadTimeout = timeout
+	options.WriteTimeout = timeout
+	options.PoolTimeout = timeout
+	options.PoolSize = maxFlights + maxProbes
+	options.DisableIdentity = true
+	options.MaintNotificationsConfig = &maintnotifications.Config{
+		Mode: maintnotifications.ModeDisabled,
+	}
+	if options.Protocol == 0 {
+		options.Protocol = 2 // nothing of the third is used
+	}
+	return &RedisNode{name: name, client: redis.NewClient(options), own: true, timeout: timeout}, nil
+}
+
+// SameAddr reports whether two addresses as configured lead to the same place by their text.
+func SameAddr(a, b string) bool {
+	optionsA, _, errA := parseAddr(a)
+	optionsB, _, errB := parseAddr(b)
+	if errA != nil || errB != nil {
+		return a == b
+	}
+	return optionsA.Network == optionsB.Network && canonical(optionsA.Addr) == canonical(optionsB.Addr)
+}
+
+func canonical(addr string) string {
+	addr = strings.ToLower(addr)
+	if rest, ok := strings.CutPrefix(addr, "localhost:"); ok {
+		return "127.0.0.1:" + rest
+	}
+	return addr
+}
+
+// parseAddr reads an address and gives it a name without password.
+func parseAddr(addr string) (*redis.Options, string, error) {
+	if addr == "" {
+		return nil, "", errors.New("address is empty")
+	}
+	if !strings.Contains(addr, "://") {
+		host, port, err := net.SplitHostPort(addr)
+		if err != nil || host == "" || port == "" {
+			return nil, "", fmt.Errorf("address %q is not host:port, redis://, rediss:// or unix://",
+				hidePassword(addr))
+		}
+		return &redis.Options{Network: "tcp", Addr: addr}, addr, nil
+	}
+	options, err := redis.ParseURL(addr)
+	if err != nil {
+		return nil, "", fmt.Errorf("address %q: %s", hidePassword(addr), bareReason(err, addr))
+	}
+	return options, hidePassword(addr), nil
+}
+
+// hidePassword shows an address without its credentials, also one that is no proper URL.
+func hidePassword(addr string) string {
+	scheme, rest, isURL := strings.Cut(addr, "://")
+	if !isURL {
+		return addr[strings.LastIndexByte(addr, '@')+1:]
+	}
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		rest = rest[at+1:]
+	}
+	if u, err := url.Parse(scheme + "://" + rest); err == nil {
+		query := u.Query()
+		for _, secret := range []string{"password", "username"} {
+			query.Del(secret)
+		}
+		if u.RawQuery != "" {
+			u.RawQuery = query.Encode()
+		}
+		return u.String()
+	}
+	return scheme + "://" + rest
+}
+
+// bareReason is the innermost reason: the outer errors of net/url repeat the address.
+func bareReason(err error, addr string) string {
+	var bad *url.Error
+	if errors.As(err, &bad) {
+		err = bad.Err
+	}
+	if strings.Contains(err.Error(), addr) {
+		return "not a Redis address"
+	}
+	return err.Error()
+}
+
+// CheckAddr says what is wrong with an address, without connecting.
+func CheckAddr(addr string) error {
+	_, _, err := parseAddr(addr)
+	return err
+}
+
+// AddrName is an address as it is shown: without credentials.
+func AddrName(addr string) string { return hidePassword(addr) }

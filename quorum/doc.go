@@ -1,0 +1,18 @@
+// Package quorum decides by majority over independent Redis nodes. It is the engine of package
+// redlock, public for readers of the algorithm; applications use redlock.
+//
+// The decisions are pure functions: votes in, verdict out, no clock, no I/O, no goroutine. The
+// driving parts ask the nodes, in batches, and return as soon as the outcome cannot change; answers
+// that come later are still dealt with. It promises nothing about time by itself: validity is
+// computed from readings that the caller's clock gives.
+//
+//	attempt, poll     what to ask, and what the answers amount to
+//	     |  verdict, standing, hold verdict: pure
+//	lane (one a node) batches, deadlines, failing nodes, debts
+//	     |
+//	Node              go-redis, or a fake in memory
+//
+// Files in reading order: majority.go, verdict.go, token.go, validity.go (pure); node.go,
+// message.go, engine.go, attempt.go, poll.go, hold.go (what is asked); lane.go, watch.go, pace.go,
+// probe.go, debt.go (how it gets to a node); dial.go, redisnode.go, redislistener.go, ears.go.
+package quorum

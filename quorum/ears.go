@@ -1,0 +1,178 @@
+package quorum
+
+import (
+	"sync"
+	"time"
+)
+
+// earGrace is how long the first message about a release waits for those of the other nodes. To
+// ask when only one node is free would be too early, to insist on all too late.
+const earGrace = 3 * time.Millisecond
+
+// An Ear hears when a lock is freed.
+type Ear struct {
+	ears    *ears
+	channel string
+	ready   chan struct{}
+	freed   chan struct{}
+
+	// Guarded by ears.mu.
+	listens Set // nodes whose subscription is confirmed
+	known   Set // nodes whose subscription ever was
+	heard   Set // nodes that told of the release of token
+	token   string
+	grace   *time.Timer
+	closed  bool
+}
+
+// ears keeps the subscriptions of an engine: one connection to each node while anybody listens,
+// none otherwise.
+type ears struct {
+	engine *Engine
+
+	mu        sync.Mutex // guards all below
+	closed    bool
+	open      map[string]*Ear // by channel
+	listeners []Listener
+}
+
+// Listen begins to listen for releases of a name. One Ear per name may be open at a time. It does
+// not block: Ready tells when messages are sure to arrive.
+func (e *Engine) Listen(name string) *Ear {
+	ear := &Ear{ears: &e.ears, channel: e.channel(name),
+		ready: make(chan struct{}), freed: make(chan struct{}, 1)}
+	e.ears.add(ear)
+	return ear
+}
+
+// Ready is closed when a majority of the nodes has confirmed the subscription. What was freed
+// before that may have been missed.
+func (ear *Ear) Ready() <-chan struct{} { return ear.ready }
+
+// Freed receives when it is worth asking again: enough nodes told of a release, or a broken
+// subscription is back and may have missed one.
+func (ear *Ear) Freed() <-chan struct{} { return ear.freed }
+
+// Close ends listening.
+func (ear *Ear) Close() { ear.ears.remove(ear) }
+
+func (s *ears) add(ear *Ear) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	if len(s.open) == 0 {
+		s.open = make(map[string]*Ear)
+		s.listeners = make([]Listener, len(s.engine.nodes))
+		for i, node := range s.engine.nodes {
+			s.listeners[i] = node.Listen(func(h Heard) { s.hear(i, h) })
+		}
+	}
+	s.open[ear.channel] = ear
+	for _, l := range s.listeners {
+		l.Subscribe(ear.channel)
+	}
+}
+
+func (s *ears) remove(ear *Ear) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ear.closed = true
+	if ear.grace != nil {
+		ear.grace.Stop()
+	}
+	if s.open[ear.channel] != ear {
+		return
+	}
+	delete(s.open, ear.channel)
+	if len(s.open) == 0 {
+		s.closeListeners()
+		return
+	}
+	for _, l := range s.listeners {
+		l.Unsubscribe(ear.channel)
+	}
+}
+
+func (s *ears) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	s.closeListeners()
+}
+
+func (s *ears) closeListeners() {
+	for _, l := range s.listeners {
+		l.Close()
+	}
+	s.listeners = nil
+}
+
+// hear takes in what node i told.
+func (s *ears) hear(i int, h Heard) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch h.Kind {
+	case Broken:
+		for _, ear := range s.open {
+			ear.listens &^= 1 << i
+		}
+	case Subscribed:
+		if ear := s.open[h.Channel]; ear != nil {
+			ear.subscribed(i, s.engine.Quorum())
+		}
+	case Published:
+		if ear := s.open[h.Channel]; ear != nil {
+			ear.published(i, h.Payload, s.engine.Quorum())
+		}
+	}
+}
+
+// subscribed is called with ears.mu held.
+func (ear *Ear) subscribed(i, quorum int) {
+	if ear.known.Has(i) {
+		ear.signal() // back after a break, in which a message may have been missed
+	}
+	ear.known |= 1 << i
+	ear.listens |= 1 << i
+	if ear.listens.Len() == quorum {
+		select {
+		case <-ear.ready:
+		default:
+			close(ear.ready)
+		}
+	}
+}
+
+// published is called with ears.mu held.
+func (ear *Ear) published(i int, token string, quorum int) {
+	if token != ear.token {
+		ear.token, ear.heard = token, 0
+	}
+	ear.heard |= 1 << i
+	switch ear.heard.Len() {
+	case quorum:
+		ear.signal()
+	case 1:
+		if ear.grace != nil {
+			ear.grace.Stop()
+		}
+		ear.grace = time.AfterFunc(earGrace, ear.graceOver)
+	}
+}
+
+func (ear *Ear) graceOver() {
+	ear.ears.mu.Lock()
+	defer ear.ears.mu.Unlock()
+	if !ear.closed && ear.heard.Len() < ear.ears.engine.Quorum() {
+		ear.signal()
+	}
+}
+
+func (ear *Ear) signal() {
+	select {
+	case ear.freed <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,148 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quorumlock/quorumlock/internal/clock"
+)
+
+// registerLife is how long a fencing register outlives the last use of its name: a week.
+const registerLife = 7 * 24 * time.Hour
+
+// Settings are what an engine needs to know. All are required; redlock validates them.
+type Settings struct {
+	NodeTimeout time.Duration // one node's answer
+	MaxTTL      time.Duration // no lock asks for more
+	DriftFactor float64
+	Prefix      string
+	Clock       clock.Clock
+	// Trouble is told when a node begins to fail, and with nil when it answers again.
+	Trouble func(node int, err error)
+}
+
+// An Engine asks a fixed set of nodes. Its methods may be called concurrently.
+type Engine struct {
+	set   Settings
+	nodes []Node
+	lanes []*lane
+	last  atomic.Int64 // the last fencing token proposed
+	ears  ears
+	count Counters
+	args  sharedArgs
+
+	stopped  chan struct{} // no attempt goes on after this is closed
+	stopOnce sync.Once
+}
+
+// ErrStopped is the error of attempts that were under way when the engine was stopped.
+var ErrStopped = errors.New("quorum: engine stopped")
+
+// sharedArgs are arguments that are the same in all commands of a client, made once.
+type sharedArgs struct {
+	node      any // key of the node hash
+	allowance any // d, us
+	halfLife  any // us
+	life      any // ms
+	maxTTL    any // ms
+}
+
+// Counters count what happened, for tests that want to know what they have covered.
+type Counters struct {
+	Splits, Yields, Plants, Raises, Late, Repeats atomic.Int64
+}
+
+// New makes an engine of nodes that are independent of each other.
+func New(nodes []Node, set Settings) *Engine {
+	e := &Engine{set: set, nodes: nodes, stopped: make(chan struct{})}
+	e.args = sharedArgs{
+		node:      set.Prefix + "ql:node",
+		allowance: (set.MaxTTL / 2).Microseconds(),
+		halfLife:  (registerLife / 2).Microseconds(),
+		life:      registerLife.Milliseconds(),
+		maxTTL:    ceilMillis(set.MaxTTL),
+	}
+	trouble := func(node int, err error) {
+		if set.Trouble != nil {
+			set.Trouble(node, err)
+		}
+	}
+	for i, node := range nodes {
+		e.lanes = append(e.lanes, newLane(node, i, set.NodeTimeout, trouble))
+	}
+	e.ears.engine = e
+	return e
+}
+
+// Nodes is the number of configured nodes, Quorum their majority.
+func (e *Engine) Nodes() int { return len(e.nodes) }
+
+// Quorum is the majority of the configured nodes.
+func (e *Engine) Quorum() int { return Majority(len(e.nodes)) }
+
+// NodeName is the name of the i-th node.
+func (e *Engine) NodeName(i int) string { return e.nodes[i].Name() }
+
+// Counters of this engine, live.
+func (e *Engine) Counters() *Counters { return &e.count }
+
+// Validity of a lock with this TTL whose round began at started, judged now.
+func (e *Engine) Validity(ttl time.Duration, started clock.Reading) time.Duration {
+	return Validity(ttl, e.set.Clock.Now().Since(started), e.set.DriftFactor)
+}
+
+// ValidUntil is the moment at which such a lock ends.
+func (e *Engine) ValidUntil(ttl time.Duration, started clock.Reading) clock.Reading {
+	return started.Add(Validity(ttl, 0, e.set.DriftFactor))
+}
+
+// propose makes a fencing token to propose: this machine's clock in microseconds, but never the
+// same twice.
+func (e *Engine) propose(now clock.Reading) uint64 {
+	for {
+		last := e.last.Load()
+		next := max(now.Wall.Microseconds(), last+1, 1)
+		if e.last.CompareAndSwap(last, next) {
+			return uint64(next)
+		}
+	}
+}
+
+// Stop ends all attempts with ErrStopped. Releases still go out.
+func (e *Engine) Stop() { e.stopOnce.Do(func() { close(e.stopped) }) }
+
+// Close stops the engine, lets messages that are queued go out, and closes the nodes' connections.
+// It waits for all that, but not longer than the context.
+func (e *Engine) Close(ctx context.Context) error {
+	e.Stop()
+	e.ears.close()
+	for _, l := range e.lanes {
+		select {
+		case <-l.drain():
+		case <-ctx.Done():
+		}
+	}
+	for _, l := range e.lanes {
+		l.close()
+	}
+	var errs []error
+	for _, node := range e.nodes {
+		errs = append(errs, node.Close())
+	}
+	for _, l := range e.lanes {
+		select {
+		case <-l.idle:
+		case <-ctx.Done():
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ceilMillis is d in the nodes' unit. Sub-millisecond parts are rounded up: a key may live longer
+// than its holder believes, never shorter.
+func ceilMillis(d time.Duration) int64 {
+	return int64((d + time.Millisecond - 1) / time.Millisecond)
+}

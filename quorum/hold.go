@@ -1,0 +1,172 @@
+package quorum
+
+import (
+	"context"
+	"time"
+
+	"github.com/quorumlock/quorumlock/internal/clock"
+	"github.com/quorumlock/quorumlock/internal/script"
+)
+
+// An Extension is what became of a request to prolong a lock.
+type Extension struct {
+	Verdict   HoldVerdict
+	Started   clock.Reading // a new validity counts from here
+	Tally     Tally
+	Errs      []NodeErr
+	Holder    string        // the rival found on the most nodes
+	Remaining time.Duration // what it has left
+}
+
+// HoldVerdict is what the nodes said of a lock that was held.
+type HoldVerdict uint8
+
+// The verdicts on a held lock.
+const (
+	HoldUnknown HoldVerdict = iota // too few answers either way
+	HoldKept                       // a majority still had our key
+	HoldGone                       // on a majority it is nobody's or a rival's
+)
+
+// DecideHold says what the answers to an extend amount to. Only nodes that still held our key
+// count for it; planted ones do not, because what they say of the past is nothing.
+func DecideHold(t Tally, quorum int) HoldVerdict {
+	switch {
+	case t.Ours >= quorum:
+		return HoldKept
+	case t.Nobody+t.Rival >= quorum:
+		return HoldGone
+	}
+	return HoldUnknown
+}
+
+// Extend asks all nodes that may have the key to prolong it. It does not block. decided is called
+// once, as soon as the verdict is certain; complete once, when all nodes have answered or timed
+// out, with those that answered that they have no key at all: they can be planted. Both run on
+// the engine's goroutines and must not block.
+func (e *Engine) Extend(h Hold, ttl time.Duration, keepRegister bool,
+	decided func(Extension), complete func(missing Set),
+) {
+	quorum := e.Quorum()
+	p := &poll{
+		engine:  e,
+		command: e.extendMessage(h.Name, h.Token, ttl, keepRegister),
+		started: e.set.Clock.Now(),
+		parse:   script.ParseExtend,
+		enough:  func(t Tally) bool { return DecideHold(t, quorum) != HoldUnknown },
+	}
+	p.decided = func(p *poll) {
+		x := Extension{Started: p.started}
+		x.Tally, x.Errs = p.sum()
+		x.Verdict = DecideHold(x.Tally, quorum)
+		if x.Verdict != HoldKept {
+			x.Holder, x.Remaining = p.rival()
+		}
+		decided(x)
+	}
+	p.complete = func(p *poll) {
+		var missing Set
+		for i := range p.answers {
+			a := &p.answers[i]
+			if a.err == nil && a.reply.Letter == script.Nobody {
+				missing |= 1 << i
+			}
+		}
+		complete(missing)
+	}
+	p.send(h.Touched, e.messageTimeout(ttl), false)
+}
+
+// Plant gives the lock's key to nodes that miss it, under all rules of an acquire, and tells which
+// it was sent to: failing nodes are left for a later time. It does not block, and what comes of it
+// counts for nothing until the next extend: a node must have held the key before it can say that
+// we held it.
+func (e *Engine) Plant(h Hold, ttl time.Duration, fencing uint64, nodes Set) (planted Set) {
+	command := e.acquireMessage(h.Name, h.Token, ttl, fencing)
+	deadline := time.Now().Add(e.messageTimeout(ttl))
+	for i, l := range e.lanes {
+		if nodes.Has(i) && !l.isFailing() {
+			planted |= 1 << i
+			e.count.Plants.Add(1)
+			l.submit(&request{command: command, to: nobody{}, node: i, deadline: deadline,
+				guarded: true})
+		}
+	}
+	return planted
+}
+
+// nobody takes answers that nobody waits for.
+type nobody struct{}
+
+func (nobody) answer(*request, answer) {}
+
+// A Freeing is what became of a release.
+type Freeing struct {
+	Tally     Tally
+	Errs      []NodeErr
+	Holder    string
+	Remaining time.Duration
+}
+
+// Release frees the lock on all nodes that may have the key. It does not block; decided, if not
+// nil, is called once, as soon as a majority is known to be free of our key, a rival has a
+// majority, or all have answered. Nodes that did not confirm are asked again in the background
+// until the keys have ended.
+func (e *Engine) Release(h Hold, decided func(Freeing)) {
+	quorum := e.Quorum()
+	until := time.Now().Add(h.TTL)
+	p := &poll{
+		engine:  e,
+		command: e.releaseMessage(h.Name, h.Token),
+		parse:   script.ParseRelease,
+		enough: func(t Tally) bool {
+			return t.Ours+t.Nobody >= quorum || t.Rival >= quorum
+		},
+	}
+	p.decided = func(p *poll) {
+		if decided == nil {
+			return
+		}
+		f := Freeing{}
+		f.Tally, f.Errs = p.sum()
+		if f.Tally.Rival > 0 {
+			f.Holder, f.Remaining = p.rival()
+		}
+		decided(f)
+	}
+	p.complete = func(p *poll) {
+		for i := range p.answers {
+			a := &p.answers[i]
+			// Where an earlier message may still arrive, "nobody's" is not the last word.
+			unsure := h.Unsure.Has(i)
+			if a.err != nil || unsure && a.reply.Letter == script.Nobody {
+				e.lanes[i].owe(debt{command: p.command, until: until, unsure: unsure})
+			}
+		}
+	}
+	p.send(h.Touched, e.set.NodeTimeout, false)
+}
+
+// raise lifts the registers of a majority of all nodes, on each of which the lock's key is still
+// ours, to the fencing token.
+func (e *Engine) raise(ctx context.Context, claim Claim, fencing uint64) (bool, []NodeErr, error) {
+	quorum := e.Quorum()
+	done := make(chan struct{})
+	p := &poll{
+		engine:  e,
+		command: e.raiseMessage(claim.Name, claim.Token, fencing),
+		parse:   script.ParseRelease,
+		enough: func(t Tally) bool {
+			return t.Ours >= quorum || t.Ours+t.Pending < quorum
+		},
+		decided: func(*poll) { close(done) },
+	}
+	p.send(1<<len(e.lanes)-1, min(e.messageTimeout(claim.TTL), time.Until(claim.Until)), false)
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return false, nil, ctx.Err()
+	}
+	tally, errs := p.sum()
+	return tally.Ours >= quorum, errs, nil
+}

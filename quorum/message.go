@@ -1,0 +1,49 @@
+package quorum
+
+import (
+	"time"
+
+	"github.com/quorumlock/quorumlock/internal/script"
+)
+
+// Keys of a name. The register's key and the channel are derived from the lock's name with a
+// mark that no name may begin with, so that no name's key is another name's register.
+func (e *Engine) lockKey(name string) string     { return e.set.Prefix + name }
+func (e *Engine) registerKey(name string) string { return e.set.Prefix + "ql:h:" + name }
+func (e *Engine) channel(name string) string     { return e.set.Prefix + "ql:free:" + name }
+
+// identityArg is where a batch puts the identity of the node's memory into an acquire.
+const identityArg = scriptArgs + 3 + 6
+
+// acquireMessage asks for the lock, or plants it.
+func (e *Engine) acquireMessage(name, token string, ttl time.Duration, proposed uint64) *Command {
+	key := e.lockKey(name)
+	return newCommand(script.Acquire, key, nil, nil, nil,
+		key, e.registerKey(name), e.args.node,
+		token, ceilMillis(ttl), proposed, e.args.allowance, e.args.halfLife, e.args.life,
+		"", e.args.maxTTL)
+}
+
+// extendMessage prolongs the lock where the key is ours.
+func (e *Engine) extendMessage(name, token string, ttl time.Duration, keepRegister bool) *Command {
+	life := any("0")
+	if keepRegister {
+		life = e.args.life
+	}
+	key := e.lockKey(name)
+	return newCommand(script.Extend, key, nil, nil, nil,
+		key, e.registerKey(name), token, ceilMillis(ttl), life)
+}
+
+// raiseMessage lifts the register.
+func (e *Engine) raiseMessage(name, token string, fencing uint64) *Command {
+	key := e.lockKey(name)
+	return newCommand(script.Raise, key, nil, nil, nil,
+		key, e.registerKey(name), token, fencing, e.args.life)
+}
+
+// releaseMessage frees the lock where the key is ours.
+func (e *Engine) releaseMessage(name, token string) *Command {
+	key := e.lockKey(name)
+	return newCommand(script.Release, key, nil, nil, nil, key, token, e.channel(name))
+}

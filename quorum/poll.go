@@ -1,0 +1,154 @@
+package quorum
+
+import (
+	"sync"
+	"time"
+
+	"github.com/quorumlock/quorumlock/internal/clock"
+	"github.com/quorumlock/quorumlock/internal/script"
+)
+
+// A Hold is a lock as the nodes know it.
+type Hold struct {
+	Name    string
+	Token   string
+	TTL     time.Duration // the longest that a key of it may still live
+	Touched Set           // nodes that may have the key
+	Unsure  Set           // of these, where an unanswered message may still bring it
+}
+
+// A Tally counts what nodes said of a key that was ours.
+type Tally struct {
+	Ours    int // done: prolonged, raised, freed
+	Nobody  int
+	Rival   int
+	Failed  int
+	Pending int
+}
+
+// A poll is one message about a held lock to all nodes that may have its key. Nobody waits for it
+// by a goroutine of its own: it calls back.
+type poll struct {
+	engine   *Engine
+	command  *Command
+	started  clock.Reading
+	parse    func(string) (script.Reply, error)
+	enough   func(Tally) bool // no later answer matters
+	decided  func(*poll)      // called once, when enough is true or all have answered
+	complete func(*poll)      // called once, when all have answered
+
+	mu      sync.Mutex // guards all below
+	tally   Tally
+	over    bool
+	answers []pollAnswer
+}
+
+type pollAnswer struct {
+	request request
+	reply   script.Reply
+	err     error
+	unsent  bool
+	left    bool // not asked: the node never had the key
+}
+
+// send asks the nodes in touched; the others count as nobody's.
+func (p *poll) send(touched Set, timeout time.Duration, guarded bool) {
+	n := len(p.engine.lanes)
+	p.answers = make([]pollAnswer, n)
+	deadline := time.Now().Add(timeout)
+	for i := range n {
+		if touched.Has(i) {
+			p.tally.Pending++
+		} else {
+			p.tally.Nobody++
+			p.answers[i].left = true
+			p.answers[i].reply.Letter = script.Nobody
+		}
+	}
+	// From the first submit on answers may come in: what follows reads nothing they change.
+	for i := range n {
+		if touched.Has(i) {
+			r := &p.answers[i].request
+			*r = request{command: p.command, to: p, node: i, deadline: deadline, guarded: guarded}
+			p.engine.lanes[i].submit(r)
+		}
+	}
+	if touched == 0 {
+		p.decided(p)
+		if p.complete != nil {
+			p.complete(p)
+		}
+	}
+}
+
+func (p *poll) answer(r *request, got answer) {
+	if got.late {
+		p.engine.count.Late.Add(1)
+		return
+	}
+	reply, err := script.Reply{}, got.err
+	if err == nil {
+		reply, err = p.parse(got.reply)
+	}
+	p.mu.Lock()
+	a := &p.answers[r.node]
+	a.reply, a.err, a.unsent = reply, err, got.unsent
+	p.tally.Pending--
+	switch {
+	case err != nil:
+		p.tally.Failed++
+	case reply.Letter == script.Rival:
+		p.tally.Rival++
+	case reply.Letter == script.Nobody:
+		p.tally.Nobody++
+	default:
+		p.tally.Ours++
+	}
+	decides := !p.over && (p.tally.Pending == 0 || p.enough(p.tally))
+	p.over = p.over || decides
+	completes := p.tally.Pending == 0
+	p.mu.Unlock()
+	if decides {
+		p.decided(p)
+	}
+	if completes && p.complete != nil {
+		p.complete(p)
+	}
+}
+
+// sum is the tally and the errors so far.
+func (p *poll) sum() (Tally, []NodeErr) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []NodeErr
+	for i := range p.answers {
+		if err := p.answers[i].err; err != nil {
+			errs = append(errs, NodeErr{Node: i, Err: err})
+		}
+	}
+	return p.tally, errs
+}
+
+// rival is the owner token found on the most nodes, and how long it has until it has lost enough.
+func (p *poll) rival() (string, time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	votes := make([]Vote, len(p.answers))
+	free := 0
+	for i := range p.answers {
+		switch p.answers[i].reply.Letter {
+		case script.Rival:
+			votes[i] = Vote{Kind: Refused, Holder: p.answers[i].reply.Holder}
+		case script.Nobody:
+			free++
+		}
+	}
+	_, holder := strongest(votes)
+	var rivals []time.Duration
+	for i := range votes {
+		if votes[i].Kind == Refused && votes[i].Holder == holder {
+			rivals = append(rivals, p.answers[i].reply.Left)
+		}
+	}
+	return holder, untilFree(rivals, free, Majority(len(votes)))
+}

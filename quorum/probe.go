@@ -1,0 +1,67 @@
+package quorum
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	probeFirst = 10 * time.Millisecond
+	probeMost  = 500 * time.Millisecond // so that a node that is back votes within a second
+	maxProbes  = 4                      // under way at once, where a client ignores deadlines
+)
+
+// A probe asks a failing node whether it is back: one empty batch at growing intervals, whether
+// or not anybody wants the node at the moment, because keys may be waiting to be freed there.
+type probe struct {
+	timer *time.Timer
+	gap   time.Duration
+	out   int
+}
+
+// begin is called with l.mu held.
+func (p *probe) begin(l *lane) {
+	p.gap = probeFirst
+	if p.timer == nil {
+		p.timer = time.AfterFunc(p.gap, l.probeNode)
+		return
+	}
+	p.timer.Reset(p.gap)
+}
+
+// probeNode runs on the timer's goroutine.
+func (l *lane) probeNode() {
+	l.mu.Lock()
+	if l.closed || l.failing == nil {
+		l.mu.Unlock()
+		return
+	}
+	l.probe.gap = min(2*l.probe.gap, probeMost)
+	l.probe.timer.Reset(l.probe.gap)
+	if l.probe.out >= maxProbes {
+		l.mu.Unlock()
+		return
+	}
+	l.probe.out++
+	l.mu.Unlock()
+
+	ctx, cancel := context.WithTimeout(context.Background(), l.timeout)
+	err := l.exec(ctx, &Batch{})
+	cancel()
+
+	l.mu.Lock()
+	l.probe.out--
+	back := err == nil && l.failing != nil && !l.closed
+	if back {
+		l.failing = nil
+		l.probe.timer.Stop()
+	} else if err != nil && l.failing != nil {
+		l.failing = err
+	}
+	l.checkIdle()
+	l.mu.Unlock()
+	if back {
+		l.trouble(l.index, nil)
+		l.payDebts()
+	}
+}

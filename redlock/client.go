@@ -1,0 +1,225 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/quorumlock/quorumlock/internal/clock"
+	"github.com/quorumlock/quorumlock/internal/door"
+	"github.com/quorumlock/quorumlock/quorum"
+)
+
+// A Client takes locks on a majority of a fixed set of nodes. It is made by New, lives as long as
+// the application, and may be used by any number of goroutines.
+type Client struct {
+	cfg    Config
+	engine *quorum.Engine
+	clock  clock.Clock
+	log    *slog.Logger
+	keeper keeper
+	lines  lines
+	teller teller
+
+	done  chan struct{}  // closed when Close begins
+	calls sync.WaitGroup // TryLock and Lock calls under way; added to under mu
+
+	mu       sync.Mutex // guards closed
+	closed   bool
+	closing  sync.Once
+	closeErr error
+}
+
+// New makes a Client. It checks all of cfg and reports all faults in one error that matches
+// ErrInvalid. It does not connect: nodes may be down, and come up later.
+func New(cfg Config) (*Client, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("redlock.New: %w", err)
+	}
+	nodes, err := cfg.nodes()
+	if err != nil {
+		return nil, fmt.Errorf("redlock.New: %w", err)
+	}
+	return newClient(cfg, nodes, clock.System{}), nil
+}
+
+// nodes makes the nodes that cfg names.
+func (cfg *Config) nodes() ([]quorum.Node, error) {
+	var nodes []quorum.Node
+	for i, client := range cfg.Clients {
+		name := fmt.Sprintf("client %d (%s)", i+1, client.Options().Addr)
+		nodes = append(nodes, quorum.Wrap(client, name, cfg.NodeTimeout))
+	}
+	for i, addr := range cfg.Addrs {
+		node, err := quorum.Dial(addr, cfg.NodeTimeout)
+		if err != nil {
+			return nil, invalid("Addrs[%d]: %v", i, err)
+		}
+		nodes = append(nodes, node)
+	}
+	return nodes, nil
+}
+
+func newClient(cfg Config, nodes []quorum.Node, clk clock.Clock) *Client {
+	c := &Client{cfg: cfg, clock: clk, log: cfg.Logger, done: make(chan struct{})}
+	c.keeper.client = c
+	c.teller.observer = cfg.Observer
+	c.engine = quorum.New(nodes, quorum.Settings{
+		NodeTimeout: cfg.NodeTimeout,
+		MaxTTL:      cfg.MaxTTL,
+		DriftFactor: cfg.DriftFactor,
+		Prefix:      cfg.Prefix,
+		Clock:       clk,
+		Trouble:     c.nodeChanged,
+	})
+	for _, warning := range cfg.warnings() {
+		c.log.Warn("redlock: " + warning)
+	}
+	return c
+}
+
+// The door lets redlocktest and the packages above in, without a public name for it.
+func init() {
+	door.NewClient = func(config any, nodes []quorum.Node, clk clock.Clock) (any, error) {
+		cfg := config.(Config)
+		cfg.Addrs, cfg.Clients = nil, nil
+		for _, node := range nodes {
+			cfg.Addrs = append(cfg.Addrs, node.Name())
+		}
+		cfg, err := cfg.withDefaults()
+		if err != nil {
+			return nil, err
+		}
+		return newClient(cfg, nodes, clk), nil
+	}
+	door.Engine = func(client any) *quorum.Engine { return client.(*Client).engine }
+}
+
+// nodeChanged reports a node that began to fail, or answers again.
+func (c *Client) nodeChanged(node int, err error) {
+	name := c.engine.NodeName(node)
+	if err != nil {
+		err = explain(err)
+		c.log.Warn("redlock: node fails", "node", name, "error", err)
+	} else {
+		c.log.Info("redlock: node answers again", "node", name)
+	}
+	c.cfg.Observer.node(NodeChange{Node: name, Err: err})
+}
+
+// begin enters a call that Close waits for. The caller ends it with c.calls.Done.
+func (c *Client) begin(ctx context.Context, op, name string) error {
+	if ctx == nil {
+		return fmt.Errorf("redlock: %s %q: %w", op, name, invalid("the context is nil"))
+	}
+	if err := checkName(name); err != nil {
+		return fmt.Errorf("redlock: %s: %w", op, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return &RoundError{Op: op, Name: name, kinds: []error{ErrClosed}}
+	}
+	if err := ctx.Err(); err != nil {
+		return &RoundError{Op: op, Name: name, kinds: []error{err}}
+	}
+	c.calls.Add(1)
+	return nil
+}
+
+// Close frees the locks that are still held and ends everything the client started. It blocks
+// until that is done, at most 4 x NodeTimeout. Contexts of held locks end with the cause
+// ErrClosed, waiting calls return it at once, and so do later ones. Clients of your own stay open.
+// Keys on nodes that could not be reached end by their TTL. Calling it again is fine and gives the
+// same result.
+func (c *Client) Close() error {
+	c.closing.Do(func() { c.closeErr = c.close() })
+	return c.closeErr
+}
+
+func (c *Client) close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	close(c.done)
+	c.engine.Stop()
+
+	ctx, cancel := context.WithTimeout(context.Background(), 4*c.cfg.NodeTimeout)
+	defer cancel()
+	freed := make(chan error)
+	held := c.keeper.close()
+	for _, l := range held {
+		l.freeOnClose(func(err error) {
+			select {
+			case freed <- err:
+			case <-ctx.Done():
+			}
+		})
+	}
+	returned := make(chan struct{})
+	go func() { c.calls.Wait(); close(returned) }()
+	select {
+	case <-returned:
+	case <-ctx.Done():
+	}
+	var errs []error
+	for range held {
+		select {
+		case err := <-freed:
+			errs = append(errs, err)
+		case <-ctx.Done():
+			errs = append(errs, fmt.Errorf("redlock: close: %w: some locks were left to end by their TTL",
+				ErrNoQuorum))
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	errs = append(errs, c.engine.Close(ctx))
+	return errors.Join(errs...)
+}
+
+// teller tells of losses, in their order, on a goroutine that lives only as long as there are some:
+// a slow Observer must not delay the end of other locks.
+type teller struct {
+	observer *Observer
+
+	mu      sync.Mutex // guards below
+	queue   []func()
+	running bool
+}
+
+func (t *teller) tell(event func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.queue = append(t.queue, event)
+	if !t.running {
+		t.running = true
+		go t.run()
+	}
+}
+
+func (t *teller) run() {
+	for {
+		t.mu.Lock()
+		if len(t.queue) == 0 {
+			t.running = false
+			t.mu.Unlock()
+			return
+		}
+		event := t.queue[0]
+		t.queue = t.queue[1:]
+		t.mu.Unlock()
+		event()
+	}
+}
+
+// pollFirst and pollMost are how often a waiting call asks even though it heard nothing.
+const (
+	pollFirst = time.Second
+	pollMost  = 10 * time.Second
+)

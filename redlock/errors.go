@@ -1,0 +1,112 @@
+package redlock
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// The kinds of failure. Every error of this package matches, by errors.Is, one of these or the
+// error of the caller's own context, or both. "Busy" and "broken" are never the same error.
+var (
+	// ErrHeld: a majority of the nodes named one other holder. Nothing is held; try later.
+	ErrHeld = errors.New("redlock: held by another")
+
+	// ErrNoQuorum: too few nodes gave a vote, or their votes stayed split. Nothing was decided,
+	// and nothing is held by a failed TryLock or Lock; a lock that was held before stays usable
+	// until its validity ends. The RoundError says which nodes gave no vote and why.
+	ErrNoQuorum = errors.New("redlock: no quorum")
+
+	// ErrLost: the lock was held and is not any more. What it protected may be in other hands.
+	ErrLost = errors.New("redlock: lost")
+
+	// ErrNotHeld: there was nothing to free: never held, expired (with ErrLost), or another's by
+	// now (with ErrHeld).
+	ErrNotHeld = errors.New("redlock: not held")
+
+	// ErrClosed: the client was closed.
+	ErrClosed = errors.New("redlock: client closed")
+
+	// ErrInvalid: a configuration or an argument was refused; the text names the field and says
+	// what is allowed. Nothing was sent to any node.
+	ErrInvalid = errors.New("redlock: invalid")
+)
+
+// A RoundError tells how a request to the nodes ended. It unwraps to its sentinels, to the errors
+// of the nodes, and to the error of the caller's context if that ended it.
+type RoundError struct {
+	Op, Name string // "lock", "extend", "unlock", "raise"
+
+	// Votes counts the nodes that gave what was asked for; Quorum is how many it takes, of Nodes.
+	Votes, Quorum, Nodes int
+
+	Holder    string        // the rival's identity, if one was seen
+	Remaining time.Duration // of that rival's lock, or until waiting nodes vote again
+	Errs      []*NodeError  // of the nodes that gave no vote
+
+	kinds  []error // sentinels, then the context's error
+	detail string
+}
+
+// Error says what happened, to which lock, and who holds it or which nodes failed.
+func (e *RoundError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "redlock: %s %q: ", e.Op, e.Name)
+	for i, kind := range e.kinds {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(strings.TrimPrefix(kind.Error(), "redlock: "))
+	}
+	if e.detail != "" {
+		fmt.Fprintf(&b, " (%s)", e.detail)
+	}
+	if e.Nodes > 0 {
+		fmt.Fprintf(&b, "; %d of %d nodes, %d needed", e.Votes, e.Nodes, e.Quorum)
+	}
+	if e.Holder != "" {
+		fmt.Fprintf(&b, "; held by %s", e.Holder)
+		if e.Remaining > 0 {
+			fmt.Fprintf(&b, " for another %v", roundSpan(e.Remaining))
+		}
+	}
+	for _, err := range e.Errs {
+		fmt.Fprintf(&b, "; %v", err)
+	}
+	return b.String()
+}
+
+// Unwrap gives all that the error can be matched against.
+func (e *RoundError) Unwrap() []error {
+	all := append([]error(nil), e.kinds...)
+	for _, err := range e.Errs {
+		all = append(all, err)
+	}
+	return all
+}
+
+// roundSpan leaves off digits that nobody reads.
+func roundSpan(d time.Duration) time.Duration {
+	if d >= time.Second {
+		return d.Round(100 * time.Millisecond)
+	}
+	return d.Round(time.Millisecond)
+}
+
+// A NodeError is why one node gave no vote.
+type NodeError struct {
+	Node string // the address as configured, without password, or "client 2 (addr)"
+	Op   string
+	Err  error // never one that unwraps to a context error: the time-outs of nodes are our own
+}
+
+func (e *NodeError) Error() string { return fmt.Sprintf("node %s: %s: %v", e.Node, e.Op, e.Err) }
+
+// Unwrap gives the node's own error.
+func (e *NodeError) Unwrap() error { return e.Err }
+
+// invalid is a refused argument.
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
+}

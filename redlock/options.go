@@ -1,0 +1,68 @@
+package redlock
+
+import (
+	"time"
+
+	"github.com/quorumlock/quorumlock/quorum"
+)
+
+// A LockOption changes one call of TryLock, Lock or Do.
+type LockOption func(*lockOptions)
+
+type lockOptions struct {
+	ttl        time.Duration
+	renewEvery time.Duration
+	maxHold    time.Duration // 0: no limit
+	noRenewal  bool
+	faults     []error
+}
+
+// WithTTL asks for a TTL other than Config.TTL: more than 0 and at most Config.MaxTTL, and long
+// enough that validity is left after the drift allowance. The nodes round parts of a millisecond
+// up. Rounds for this lock take at most a quarter of it, and it is renewed every third.
+func WithTTL(ttl time.Duration) LockOption {
+	return func(o *lockOptions) { o.ttl, o.renewEvery = ttl, ttl/3 }
+}
+
+// WithMaxHold bounds how long the lock is renewed: it ends at the latest this long after the
+// round that won it began. Its context ends before its keys do, with a cause that matches ErrLost.
+func WithMaxHold(d time.Duration) LockOption {
+	return func(o *lockOptions) {
+		if d <= 0 {
+			o.faults = append(o.faults, invalid("WithMaxHold(%v): must be positive", d))
+		}
+		o.maxHold = d
+	}
+}
+
+// WithoutRenewal leaves renewing to you: the lock ends with its validity unless you call Extend.
+func WithoutRenewal() LockOption {
+	return func(o *lockOptions) { o.noRenewal = true }
+}
+
+// options puts the options together and checks them.
+func (c *Client) options(opts []LockOption) (lockOptions, error) {
+	o := lockOptions{ttl: c.cfg.TTL, renewEvery: c.cfg.RenewEvery}
+	for _, opt := range opts {
+		if opt == nil {
+			return o, invalid("a LockOption is nil")
+		}
+		opt(&o)
+	}
+	switch {
+	case len(o.faults) > 0:
+		return o, o.faults[0]
+	case o.ttl <= 0:
+		return o, invalid("WithTTL(%v): must be positive", o.ttl)
+	case o.ttl > c.cfg.MaxTTL:
+		return o, invalid("WithTTL(%v): above Config.MaxTTL, %v", o.ttl, c.cfg.MaxTTL)
+	}
+	if o.maxHold > 0 && o.maxHold < o.ttl {
+		o.ttl, o.renewEvery = o.maxHold, min(o.renewEvery, o.maxHold/3)
+	}
+	if drift := quorum.Drift(o.ttl, c.cfg.DriftFactor); drift >= o.ttl {
+		return o, invalid("a TTL of %v leaves no validity after the drift allowance of %v",
+			o.ttl, drift)
+	}
+	return o, nil
+}

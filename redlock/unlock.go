@@ -1,0 +1,132 @@
+package redlock
+
+import (
+	"context"
+
+	"github.com/quorumlock/quorumlock/quorum"
+)
+
+// A freeing is one release under way. Calls of Unlock that come meanwhile share it.
+type freeing struct {
+	done chan struct{}
+	err  error // readable once done is closed
+}
+
+// Unlock frees the lock, on nodes where the key is ours; a rival's is never touched. From its
+// first call on the lock is not usable, its context is done and nothing renews it. It blocks until
+// a majority has confirmed, at most 2 x NodeTimeout, whatever ctx says: a context that is done
+// frees too, so that it can be deferred. Nodes that did not confirm are asked again in the
+// background until the keys have ended.
+//
+// It may be called any number of times; after a success the result is nil. Errors: ErrNoQuorum:
+// too few nodes confirmed; call it again, or leave the rest to the background. ErrNotHeld with
+// ErrLost: the lock had been lost before. ErrNotHeld with ErrHeld: and another has it by now.
+// ErrNotHeld alone: it never was held. ErrClosed: Close has dealt with it.
+//
+// A key that is gone while the validity still runs counts as freed: a client that repeats commands
+// may have done it unseen. So does, after a release of ours that got no answer, a rival's.
+func (l *Lock) Unlock(_ context.Context) error {
+	if l == nil || l.client == nil {
+		return &RoundError{Op: "unlock", kinds: []error{ErrNotHeld}}
+	}
+	l.mu.Lock()
+	l.judge()
+	switch l.state {
+	case freed:
+		l.mu.Unlock()
+		return nil
+	case closed:
+		defer l.mu.Unlock()
+		return l.overError("unlock")
+	case held:
+		l.finish(unlocking, &RoundError{Op: "hold", Name: l.name, kinds: []error{ErrNotHeld},
+			detail: "it was unlocked"})
+	}
+	f := l.freeing
+	if f == nil || f.isDone() {
+		f = &freeing{done: make(chan struct{})}
+		l.freeing = f
+		l.release(f)
+	}
+	l.mu.Unlock()
+	<-f.done // bounded: every message is answered at its deadline
+	return f.err
+}
+
+func (f *freeing) isDone() bool {
+	select {
+	case <-f.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// release asks the nodes. Called with l.mu held, which it gives up in between.
+func (l *Lock) release(f *freeing) {
+	c := l.client
+	hold, lostBefore, again := l.hold(), l.state == gone, l.asked
+	l.asked = l.asked || !lostBefore
+	began := c.clock.Now()
+	span := began.Since(l.won)
+	l.mu.Unlock()
+	defer l.mu.Lock()
+	c.engine.Release(hold, func(got quorum.Freeing) {
+		err := c.freeingError(l.name, got, lostBefore, again)
+		if err == nil {
+			l.mu.Lock()
+			l.state = freed
+			l.mu.Unlock()
+		}
+		c.cfg.Observer.round(Round{Op: "unlock", Name: l.name,
+			Votes: got.Tally.Ours + got.Tally.Nobody, Nodes: c.engine.Nodes(),
+			Took: c.clock.Now().Since(began), Err: err})
+		if err == nil {
+			c.cfg.Observer.freed(Event{Name: l.name, Token: l.fencing, Held: span})
+		}
+		f.err = err
+		close(f.done)
+	})
+}
+
+// freeingError judges a release. lostBefore: the lock had been lost when it was sent. again: an
+// earlier release of the same lock had got too few answers.
+func (c *Client) freeingError(name string, got quorum.Freeing, lostBefore, again bool) error {
+	t, need := got.Tally, c.engine.Quorum()
+	free := t.Ours + t.Nobody
+	if again {
+		free += t.Rival
+	}
+	if !lostBefore && free >= need {
+		return nil
+	}
+	e := c.roundError("unlock", name, got.Errs)
+	e.Votes = free
+	e.Holder, e.Remaining = quorum.Identity(got.Holder), got.Remaining
+	switch {
+	case t.Rival >= need:
+		e.kinds = []error{ErrNotHeld, ErrHeld}
+	case lostBefore:
+		e.kinds = []error{ErrNotHeld, ErrLost}
+	default:
+		e.kinds = []error{ErrNoQuorum}
+	}
+	return e
+}
+
+// freeOnClose frees a lock whose client is closed and calls done once, without blocking.
+func (l *Lock) freeOnClose(done func(error)) {
+	l.mu.Lock()
+	if l.state != held {
+		l.mu.Unlock()
+		done(nil)
+		return
+	}
+	l.finish(closed, &RoundError{Op: "hold", Name: l.name, kinds: []error{ErrClosed}})
+	hold := l.hold()
+	l.mu.Unlock()
+	l.client.engine.Release(hold, func(got quorum.Freeing) {
+		err := l.client.freeingError(l.name, got, false, true)
+		go done(err)
+	})
+}

@@ -1,0 +1,220 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/quorumlock/quorumlock/quorum"
+)
+
+// lines keeps those who wait in this process in order: per name one contends at the nodes, the
+// others stand behind it, first come first served. A line lasts as long as somebody stands in it.
+type lines struct {
+	mu     sync.Mutex
+	byName map[string]*line
+}
+
+type line struct {
+	places []*place
+	last   *RoundError // what the contender was last told
+}
+
+type place struct {
+	turn chan struct{} // closed when it is the first
+}
+
+// join stands at the end of the line of name.
+func (s *lines) join(name string) *place {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byName == nil {
+		s.byName = make(map[string]*line)
+	}
+	l := s.byName[name]
+	if l == nil {
+		l = &line{}
+		s.byName[name] = l
+	}
+	p := &place{turn: make(chan struct{})}
+	l.places = append(l.places, p)
+	if len(l.places) == 1 {
+		close(p.turn)
+	}
+	return p
+}
+
+// leave gives the place up, first or not.
+func (s *lines) leave(name string, p *place) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.byName[name]
+	for i, other := range l.places {
+		if other != p {
+			continue
+		}
+		l.places = append(l.places[:i], l.places[i+1:]...)
+		if len(l.places) == 0 {
+			delete(s.byName, name)
+		} else if i == 0 {
+			close(l.places[0].turn)
+		}
+		return
+	}
+}
+
+// told remembers what the contender was told, for those behind it whose patience ends first.
+func (s *lines) told(name string, err *RoundError) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.byName[name]; l != nil {
+		l.last = err
+	}
+}
+
+func (s *lines) last(name string) *RoundError {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.byName[name]; l != nil {
+		return l.last
+	}
+	return nil
+}
+
+// length is how many stand in the line of name.
+func (s *lines) length(name string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.byName[name]; l != nil {
+		return len(l.places)
+	}
+	return 0
+}
+
+// Lock takes the lock, waiting for it until ctx ends. Within a process calls for one name are
+// served in their order; between processes whoever comes first after a release. It wakes by
+// notification when the holder frees the lock, and by the clock when a dead holder's keys end.
+// Nodes that are down or give no vote are waited for, too.
+//
+// On failure nothing is held. When ctx ended, the error matches the context's error and ErrHeld or
+// ErrNoQuorum, whichever was the last answer. Others: ErrInvalid, ErrClosed.
+func (c *Client) Lock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
+	o, err := c.options(opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.begin(ctx, "lock", name); err != nil {
+		return nil, err
+	}
+	defer c.calls.Done()
+	called := time.Now()
+	place := c.lines.join(name)
+	defer c.lines.leave(name, place)
+	select {
+	case <-place.turn:
+	case <-ctx.Done():
+		return nil, c.gaveUp(ctx, name, c.lines.last(name))
+	case <-c.done:
+		return nil, c.gaveUp(ctx, name, nil)
+	}
+	w := waiter{client: c, name: name, poll: pollFirst}
+	defer w.close()
+	for {
+		l, err := c.try(ctx, name, o, called)
+		var round *RoundError
+		switch {
+		case err == nil:
+			return l, nil
+		case !errors.As(err, &round) || errors.Is(err, ErrClosed):
+			return nil, err
+		case ctx.Err() != nil:
+			return nil, c.gaveUp(ctx, name, round)
+		}
+		c.lines.told(name, round)
+		if !w.wait(ctx, round) {
+			return nil, c.gaveUp(ctx, name, round)
+		}
+	}
+}
+
+// gaveUp is the error of a wait that the context or Close ended, after the last answer.
+func (c *Client) gaveUp(ctx context.Context, name string, last *RoundError) error {
+	select {
+	case <-c.done:
+		return &RoundError{Op: "lock", Name: name, kinds: []error{ErrClosed}}
+	default:
+	}
+	e := c.roundError("lock", name, nil)
+	kind := ErrNoQuorum
+	if last != nil {
+		*e = *last
+		if errors.Is(last, ErrHeld) {
+			kind = ErrHeld
+		}
+	} else {
+		e.detail = "the context ended before the nodes were asked"
+	}
+	e.kinds = []error{kind, ctx.Err()}
+	return e
+}
+
+const (
+	// leastPause and mostPause are the times between two tries while there is no quorum.
+	leastPause = 20 * time.Millisecond
+	mostPause  = 500 * time.Millisecond
+)
+
+// A waiter decides when the contender of a name asks again.
+type waiter struct {
+	client *Client
+	name   string
+	ear    *quorum.Ear
+	poll   time.Duration
+	pause  time.Duration
+}
+
+func (w *waiter) close() {
+	if w.ear != nil {
+		w.ear.Close()
+	}
+}
+
+// wait returns true when it is worth asking again, false when ctx or the client ended.
+func (w *waiter) wait(ctx context.Context, last *RoundError) bool {
+	var ready <-chan struct{}
+	var timeout time.Duration
+	switch {
+	case errors.Is(last, ErrHeld) && w.ear == nil:
+		// Listen, and ask once more: the lock may be freed between the refusal and the moment
+		// from which releases are heard.
+		w.ear = w.client.engine.Listen(w.name)
+		ready, timeout = w.ear.Ready(), w.client.cfg.NodeTimeout
+	case errors.Is(last, ErrHeld):
+		w.pause = 0
+		timeout = w.poll
+		w.poll = min(2*w.poll, pollMost)
+	default:
+		w.pause = min(max(2*w.pause, leastPause), mostPause)
+		timeout = w.pause
+	}
+	if last.Remaining > 0 {
+		timeout = min(timeout, last.Remaining+time.Millisecond)
+	}
+	var freed <-chan struct{}
+	if w.ear != nil {
+		freed = w.ear.Freed()
+	}
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case <-ready:
+	case <-freed:
+	case <-timer.C:
+	case <-ctx.Done():
+		return false
+	case <-w.client.done:
+		return false
+	}
+	return true
+}
