@@ -1,0 +1,64 @@
+package nodetest
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/quorumlock/quorumlock/internal/script"
+	"github.com/quorumlock/quorumlock/quorum"
+)
+
+// Keys are the keys and the channel of a lock.
+type Keys struct{ Lock, Register, Node, Channel string }
+
+// KeysOf makes the keys of a name as the engine does.
+func KeysOf(prefix, name string) Keys {
+	return Keys{Lock: prefix + name, Register: prefix + "ql:h:" + name,
+		Node: prefix + "ql:node", Channel: prefix + "ql:free:" + name}
+}
+
+// Acquire is what acquire.lua is told.
+type Acquire struct {
+	Keys      Keys
+	Token     string
+	TTL       time.Duration
+	Proposed  uint64
+	Allowance time.Duration // d
+	HalfLife  time.Duration // half the register's life
+	Life      time.Duration // the register's
+	Identity  string        // "": guard off
+	MaxTTL    time.Duration
+}
+
+// Command is the message.
+func (a Acquire) Command() *quorum.Command {
+	return Command(script.Acquire, a.Keys.Lock, a.Keys.Register, a.Keys.Node, a.Token,
+		a.TTL.Milliseconds(), a.Proposed, a.Allowance.Microseconds(), a.HalfLife.Microseconds(),
+		a.Life.Milliseconds(), a.Identity, a.MaxTTL.Milliseconds())
+}
+
+// Extend makes the message of extend.lua. A life of zero leaves the register's.
+func Extend(keys Keys, token string, ttl, life time.Duration) *quorum.Command {
+	return Command(script.Extend, keys.Lock, keys.Register, token,
+		ttl.Milliseconds(), life.Milliseconds())
+}
+
+// Raise makes the message of raise.lua.
+func Raise(keys Keys, token string, fencing uint64, life time.Duration) *quorum.Command {
+	return Command(script.Raise, keys.Lock, keys.Register, token, fencing, life.Milliseconds())
+}
+
+// Release makes the message of release.lua.
+func Release(keys Keys, token string) *quorum.Command {
+	return Command(script.Release, keys.Lock, token, keys.Channel)
+}
+
+// Command makes a message of any script: its keys, then its arguments.
+func Command(s *script.Script, words ...any) *quorum.Command {
+	args := append([]any{"evalsha", s.SHA, strconv.Itoa(s.Keys)}, words...)
+	c := &quorum.Command{Script: s, Args: args}
+	if len(words) > 0 {
+		c.Key = c.Arg(0)
+	}
+	return c
+}

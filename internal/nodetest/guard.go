@@ -1,0 +1,170 @@
+package nodetest
+
+import (
+	"maps"
+	"time"
+
+	"github.com/quorumlock/quorumlock/internal/script"
+)
+
+// identityA and identityB are identities of memories; the scripts compare them and no more.
+const (
+	identityA = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	identityB = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+)
+
+// admit writes the node's hash as an admission would: since and from count from now.
+func (a *asker) admit(identity string, since, from, most time.Duration) (fields map[string]string) {
+	now := time.Duration(time.Now().UnixMicro()) * time.Microsecond
+	fields = map[string]string{
+		"id":    identity,
+		"since": digits(micros(now + since)),
+		"from":  digits(micros(now + from)),
+		"max":   digits(uint64(most.Milliseconds())),
+	}
+	a.Data.SetHash(a.keys.Node, fields, 0)
+	return fields
+}
+
+// guarded is an acquire that expects a memory.
+func (a *asker) guarded(token, identity string, most time.Duration) Acquire {
+	w := a.wish(token)
+	w.Identity, w.MaxTTL = identity, most
+	return w
+}
+
+// wantNode wants the node's hash to be so, and without an end.
+func (a *asker) wantNode(fields map[string]string) {
+	a.Helper()
+	for field, text := range fields {
+		a.wantHash(a.keys.Node, field, text)
+	}
+	if ttl := a.Data.TTL(a.keys.Node); ttl != noEnd {
+		a.Errorf("TTL of the node's key: got %v, want no end", ttl)
+	}
+}
+
+// wantSaid wants the reply to carry what the node's hash says.
+func (a *asker) wantSaid(reply script.Reply, fields map[string]string, most time.Duration) {
+	a.Helper()
+	since, from := digits(micros(reply.Since)), digits(micros(reply.From))
+	if since != fields["since"] || from != fields["from"] || reply.MaxTTL != most {
+		a.Errorf("got since %s, from %s, max %v; want %s, %s, %v",
+			since, from, reply.MaxTTL, fields["since"], fields["from"], most)
+	}
+}
+
+// refusesMemory wants an acquire to be refused because of the memory, and nothing written.
+func (a *asker) refusesMemory(identity string) {
+	a.Helper()
+	reply := a.acquire(a.guarded("ql1:me/1", identity, time.Hour), script.Unknown)
+	if reply.Since != 0 || reply.From != 0 || reply.MaxTTL != 0 {
+		a.Errorf("got since %v, from %v, max %v; want zeros", reply.Since, reply.From, reply.MaxTTL)
+	}
+	if reply.Time == 0 {
+		a.Error("got no TIME")
+	}
+	a.wantHolder("")
+	a.wantRegister("")
+}
+
+var guardClaims = []claim{
+	{"a memory that nobody admitted is another one", func(a *asker) {
+		a.refusesMemory(identityA)
+		if ttl := a.Data.TTL(a.keys.Node); ttl != noKey {
+			a.Errorf("TTL of the node's key: got %v, want no key", ttl)
+		}
+	}},
+	{"another memory is another one", func(a *asker) {
+		fields := a.admit(identityB, -time.Hour, -time.Minute, time.Second)
+		a.refusesMemory(identityA)
+		a.wantNode(fields)
+	}},
+	{"a memory known in part is another one", func(a *asker) {
+		for _, missing := range []string{"id", "since", "from", "max"} {
+			a := a.named("without " + missing)
+			a.keys.Node += missing
+			fields := a.admit(identityA, -time.Hour, -time.Minute, time.Second)
+			delete(fields, missing)
+			a.Data.SetHash(a.keys.Node, fields, 0)
+			a.refusesMemory(identityA)
+			a.wantNode(fields)
+		}
+	}},
+	{"a memory that is old enough votes", func(a *asker) {
+		fields := a.admit(identityA, -time.Hour, -time.Minute, 10*time.Second)
+		w := a.guarded("ql1:me/1", identityA, 10*time.Second)
+		a.wantSaid(a.acquire(w, script.Done), fields, 10*time.Second)
+		a.wantHolder(w.Token)
+		a.wantSaid(a.acquire(w, script.Ours), fields, 10*time.Second)
+		rival := a.guarded("ql1:rival/1", identityA, 10*time.Second)
+		reply := a.acquire(rival, script.Rival)
+		a.wantSaid(reply, fields, 10*time.Second)
+		if reply.Holder != w.Token {
+			a.Errorf("holder: got %q, want %q", reply.Holder, w.Token)
+		}
+		a.wantNode(fields)
+	}},
+	{"a new memory waits", func(a *asker) {
+		fields := a.admit(identityA, -time.Second, time.Minute, time.Minute)
+		reply := a.acquire(a.guarded("ql1:me/1", identityA, time.Minute), script.Waits)
+		a.wantSaid(reply, fields, time.Minute)
+		a.wantHolder("")
+		a.wantRegister("")
+		a.wantNode(fields)
+	}},
+	{"a memory from the future waits", func(a *asker) {
+		fields := a.admit(identityA, time.Minute, -time.Minute, time.Minute)
+		reply := a.acquire(a.guarded("ql1:me/1", identityA, time.Minute), script.Waits)
+		a.wantSaid(reply, fields, time.Minute)
+		a.wantHolder("")
+	}},
+	{"a waiting memory refuses its holder's plant as well", func(a *asker) {
+		a.admit(identityA, -time.Second, time.Minute, time.Minute)
+		a.Data.Set(a.keys.Lock, "ql1:me/1", time.Second)
+		a.acquire(a.guarded("ql1:me/1", identityA, time.Minute), script.Waits)
+		a.wantTTL(a.keys.Lock, time.Second)
+	}},
+	{"a waiting memory extends, raises and frees", func(a *asker) {
+		a.admit(identityA, -time.Second, time.Minute, time.Minute)
+		a.Data.Set(a.keys.Lock, "ql1:me/1", time.Minute)
+		a.extend("ql1:me/1", time.Minute, week, script.Done)
+		a.raise("ql1:me/1", sixteen, script.Done)
+		a.release("ql1:me/1", script.Done)
+	}},
+	{"a larger MaxTTL is written", func(a *asker) {
+		fields := a.admit(identityA, -time.Hour, -time.Minute, 9*time.Second)
+		reply := a.acquire(a.guarded("ql1:me/1", identityA, 10*time.Second), script.Done)
+		a.wantSaid(reply, fields, 10*time.Second)
+		want := maps.Clone(fields)
+		want["max"] = "10000"
+		a.wantNode(want)
+	}},
+	{"a larger MaxTTL is written by one who has to wait", func(a *asker) {
+		fields := a.admit(identityA, -time.Second, time.Minute, 9*time.Second)
+		reply := a.acquire(a.guarded("ql1:me/1", identityA, time.Hour), script.Waits)
+		a.wantSaid(reply, fields, time.Hour)
+		a.wantHash(a.keys.Node, "max", "3600000")
+	}},
+	{"a smaller MaxTTL is not", func(a *asker) {
+		fields := a.admit(identityA, -time.Hour, -time.Minute, 11*time.Second)
+		reply := a.acquire(a.guarded("ql1:me/1", identityA, 10*time.Second), script.Done)
+		a.wantSaid(reply, fields, 11*time.Second)
+		a.wantNode(fields)
+	}},
+	{"what the memory forgot is the register's floor", func(a *asker) {
+		a.admit(identityA, -time.Hour, -time.Second, 10*time.Second)
+		w := a.guarded("ql1:me/1", identityA, 10*time.Second)
+		w.Proposed = sixteen / 2
+		reply := a.acquire(w, script.Done)
+		if reply.Register != micros(reply.From) {
+			a.Errorf("register: got %d, want from, %d", reply.Register, micros(reply.From))
+		}
+		a.wantRegister(digits(micros(reply.From)))
+	}},
+	{"a string under the node's name is an error", func(a *asker) {
+		a.Data.Set(a.keys.Node, "text", 0)
+		a.fails(a.guarded("ql1:me/1", identityA, time.Second).Command(), "WRONGTYPE")
+		a.wantHolder("")
+	}},
+}

@@ -1,0 +1,53 @@
+package nodetest
+
+import (
+	"os"
+	"testing"
+
+	"github.com/quorumlock/quorumlock/internal/embedded"
+	"github.com/quorumlock/quorumlock/internal/fakenode"
+	"github.com/quorumlock/quorumlock/internal/redisproc"
+)
+
+func TestFakeNode(t *testing.T) {
+	t.Parallel()
+	node := fakenode.New("fake")
+	Run(t, func(*testing.T) Subject { return Subject{Node: node, Data: node} })
+}
+
+func TestFakeNodeOverLinks(t *testing.T) {
+	t.Parallel()
+	node := fakenode.New("fake")
+	Run(t, func(t *testing.T) Subject {
+		link := node.Link()
+		t.Cleanup(func() { _ = link.Close() })
+		return Subject{Node: link, Data: node}
+	})
+}
+
+func TestMiniredis(t *testing.T) {
+	t.Parallel()
+	server := embedded.ForTest(t, 1)[0]
+	Run(t, func(t *testing.T) Subject {
+		s, client := overRedis(t, server.Addr())
+		s.NoReplication = true
+		s.ForgetScripts = func() { _ = client.ScriptFlush(t.Context()).Err() }
+		return s
+	})
+}
+
+func TestRedis(t *testing.T) {
+	t.Parallel()
+	if _, err := redisproc.Find(); err != nil {
+		if os.Getenv("CI") == "true" || os.Getenv("QUORUMLOCK_REQUIRE_REDIS") == "1" {
+			t.Fatalf("a real Redis is required here (CI=true or QUORUMLOCK_REQUIRE_REDIS=1): %v", err)
+		}
+		t.Skipf("not run against a real Redis: %v", err)
+	}
+	server := redisproc.ForTest(t, 1)[0]
+	Run(t, func(t *testing.T) Subject {
+		s, client := overRedis(t, server.Addr())
+		s.ForgetScripts = func() { _ = client.ScriptFlush(t.Context()).Err() }
+		return s
+	})
+}
