@@ -1,0 +1,26 @@
+# "make" alone lists what there is. A recipe of more than a line is a script in .ci/, which can
+# be run by itself from anywhere.
+
+.DEFAULT_GOAL := help
+.PHONY: help test check model elections cover fuzz
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+test: ## set up what the tests need, then run them all with the race detector
+	@.ci/test
+
+check: ## formatting, vet, staticcheck, import directions, tidy modules
+	@.ci/check
+
+model: ## check the protocol's models exhaustively
+	go run ./internal/model/cmd/model
+
+elections: ## many contenders for one lock at once: winners and times, beside redsync
+	go run ./internal/elections
+
+cover: ## coverage of quorum and redlock; fails under 90 %
+	@.ci/cover
+
+fuzz: ## fuzz each target for a short time (FUZZTIME=10s)
+	@.ci/fuzz
