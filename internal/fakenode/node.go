@@ -34,8 +34,8 @@ type Node struct {
 
 var _ quorum.Node = (*Node)(nil)
 
-// New makes an empty node that answers at once. Its name is also what its identities are made of, so
-// nodes of one test need different names.
+// New makes an empty node that answers at once. Its name is also what its identities are made of,
+// so nodes of one test need different names.
 func New(name string) *Node {
 	n := &Node{
 		name:      name,
@@ -64,7 +64,9 @@ func (n *Node) Faults() *Faults { return n.faults }
 func (n *Node) Name() string { return n.name }
 
 // Exec runs the batch as Link.Exec does.
-func (n *Node) Exec(ctx context.Context, batch *quorum.Batch) error { return n.self.Exec(ctx, batch) }
+func (n *Node) Exec(ctx context.Context, batch *quorum.Batch) error {
+	return n.self.Exec(ctx, batch)
+}
 
 // Listen opens a subscription as Link.Listen does.
 func (n *Node) Listen(heard func(quorum.Heard)) quorum.Listener { return n.self.Listen(heard) }
