@@ -1,0 +1,133 @@
+// Command pairs measures what a lock and its unlock cost with 1, 64 and 512 callers at once, each
+// with a name of its own, beside redsync in the same run: in rounds, in turn, so that what else
+// happens on the machine meets all of them.
+//
+//	go run ./internal/pairs
+//
+// The exit status is 1 if at 64 callers we are not -min times as fast as redsync with fail-fast.
+//
+// In reading order: main.go, measure.go, libraries.go.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/quorumlock/quorumlock/internal/fleet"
+)
+
+// settings are what the flags say.
+type settings struct {
+	rounds int
+	span   time.Duration
+	nodes  int
+	pool   int
+	min    float64
+}
+
+// callers are how many call at once; judged is the number that the exit status depends on.
+var callers = []int{1, 64, 512}
+
+const judged = 64
+
+func main() {
+	var s settings
+	flag.IntVar(&s.rounds, "rounds", 5, "rounds")
+	flag.DurationVar(&s.span, "span", time.Second, "of one library, in one round, with one number of callers")
+	flag.IntVar(&s.nodes, "nodes", 5, "nodes")
+	flag.IntVar(&s.pool, "pool", 0, "redsync's connections to each node; 0: go-redis' default")
+	flag.Float64Var(&s.min, "min", 6, "how many times as fast as redsync fail-fast we must be")
+	flag.Parse()
+
+	ratio, err := run(context.Background(), s, os.Stdout, os.Stderr)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "pairs:", err)
+	}
+	if err != nil || ratio < s.min {
+		os.Exit(1)
+	}
+}
+
+// run measures and reports, and returns the ratio that is judged.
+func run(ctx context.Context, s settings, out, progress io.Writer) (ratio float64, err error) {
+	nodes, err := fleet.Start(ctx, s.nodes)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, nodes.Close()) }()
+	libs, closeLibs, err := open(nodes.Addrs(), s)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, closeLibs()) }()
+	if err := warmUp(ctx, libs); err != nil {
+		return 0, err
+	}
+	fmt.Fprintf(out, "%v on loopback, lock + unlock of distinct names, %d rounds of %v each\n\n",
+		nodes, s.rounds, s.span)
+
+	samples := make(map[int][][]sample) // by callers, by library, by round
+	for _, n := range callers {
+		samples[n] = make([][]sample, len(libs))
+	}
+	for round := range s.rounds {
+		for _, n := range callers {
+			for i := range libs {
+				i = (i + round) % len(libs) // nobody always goes first
+				samples[n][i] = append(samples[n][i], measure(ctx, libs[i], n, s.span))
+			}
+		}
+		fmt.Fprintf(progress, "round %d of %d\n", round+1, s.rounds)
+	}
+	return report(out, libs, samples)
+}
+
+// warmUp waits for the nodes and fills their script caches.
+func warmUp(ctx context.Context, libs []library) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for _, lib := range libs {
+		if err := lib.pair(ctx, "warm up"); err != nil {
+			return fmt.Errorf("%s: %w", lib.name, err)
+		}
+	}
+	return nil
+}
+
+// report prints the table and returns our ratio to redsync fail-fast, the last of the libraries,
+// at the number of callers that is judged.
+func report(out io.Writer, libs []library, samples map[int][][]sample) (ratio float64, err error) {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table,
+		"callers\tlibrary\tmedian/pair\tfastest\tslowest\tours is\tallocs/pair\tbytes/pair\tfailed\t")
+	var failures []string
+	for _, n := range callers {
+		ours := summarize(samples[n][0])
+		for i, lib := range libs {
+			s := summarize(samples[n][i])
+			times := float64(s.median) / float64(ours.median)
+			if n == judged {
+				ratio = times
+			}
+			fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%.1fx\t%.0f\t%.0f\t%d\t\n", n, lib.name,
+				millis(s.median), millis(s.least), millis(s.most), times, s.allocs, s.bytes, s.failed)
+			if s.err != nil {
+				failures = append(failures, fmt.Sprintf("%s, %d callers, first failure: %v",
+					lib.name, n, s.err))
+			}
+		}
+	}
+	err = table.Flush()
+	for _, failure := range failures {
+		fmt.Fprintln(out, failure)
+	}
+	return ratio, err
+}
+
+func millis(d time.Duration) string { return fmt.Sprintf("%.4f ms", float64(d)/1e6) }

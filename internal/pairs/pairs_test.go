@@ -1,0 +1,41 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestEveryCellIsMeasured does not judge any time: it is the command that is tested here.
+func TestEveryCellIsMeasured(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	ratio, err := run(t.Context(), settings{rounds: 1, span: 20 * time.Millisecond, nodes: 3}, &out,
+		io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ratio <= 0 {
+		t.Errorf("the ratio is %v, want a positive number", ratio)
+	}
+	if got := strings.Count(out.String(), "redsync fail-fast"); got < len(callers) {
+		t.Errorf("%d lines of redsync fail-fast, want %d:\n%s", got, len(callers), out.String())
+	}
+}
+
+func TestSummaryIsOfAllRounds(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	got := summarize([]sample{
+		{perPair: 5, allocs: 1}, {perPair: 1, allocs: 3, failed: 2, err: broken}, {perPair: 3, allocs: 8},
+	})
+	want := summary{median: 3, least: 1, most: 5, allocs: 3, failed: 2, err: broken}
+	if got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if m := median([]float64{1, 2, 4, 5}); m != 3 {
+		t.Errorf("the median of an even number is %v, want 3", m)
+	}
+}
