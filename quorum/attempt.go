@@ -36,6 +36,27 @@ type Outcome struct {
 	Fencing uint64        // Won: the fencing token
 	Touched Set           // Won: nodes that may hold the key
 	Unsure  Set           // Won: of these, where a message without an answer may still arrive
+	Voters  Set           // Won: nodes whose word that they hold the key counts
+
+	attempt *attempt
+}
+
+// OnLateVote makes f be told, once each, of nodes that grant only after the attempt was won. It
+// may be called before OnLateVote returns, and must not block.
+func (out Outcome) OnLateVote(f func(node int)) {
+	a := out.attempt
+	a.mu.Lock()
+	a.onLate = f
+	var late []int
+	for i := range a.votes {
+		if a.votes[i].Kind == Granted && !out.Voters.Has(i) {
+			late = append(late, i)
+		}
+	}
+	a.mu.Unlock()
+	for _, i := range late {
+		f(i)
+	}
 }
 
 // A NodeErr is why a node gave no vote.
@@ -66,6 +87,7 @@ type attempt struct {
 
 	mu      sync.Mutex // guards all below
 	over    bool
+	onLate  func(node int)
 	votes   []Vote
 	ballots []ballot
 }
@@ -142,51 +164,82 @@ func (a *attempt) answer(r *request, got answer) {
 	reply, err := script.Reply{}, got.err
 	if err == nil {
 		reply, err = script.ParseAcquire(got.reply)
+		err = a.engine.waits(reply, err)
+		got.void = err != nil && (reply.Letter == script.Done || reply.Letter == script.Ours)
 	}
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	b := &a.ballots[r.node]
 	b.out = nil
-	a.votes[r.node] = b.take(reply, err, got.unsent)
+	vote := b.take(reply, err, got)
+	a.votes[r.node] = vote
+	onLate := a.onLate
 	if a.over {
 		a.engine.count.Late.Add(1)
-		return
-	}
-	if Decide(a.votes) != Undecided {
+	} else if Decide(a.votes) != Undecided {
 		select {
 		case a.wake <- struct{}{}:
 		default:
 		}
 	}
+	a.mu.Unlock()
+	if got.void {
+		a.takeBack(r.node)
+	}
+	if onLate != nil && vote.Kind == Granted {
+		onLate(r.node)
+	}
+}
+
+// takeBack frees the key on a node that may have set it without having a vote. It must not stay
+// there: an extend would take it for proof that the node remembers (protocol review, P1).
+func (a *attempt) takeBack(node int) {
+	a.engine.Release(Hold{Name: a.claim.Name, Token: a.claim.Token, TTL: a.claim.TTL,
+		Touched: 1 << node}, nil)
+}
+
+// waits is the error of a node that may not vote yet, as seen from the largest MaxTTL that any
+// node knows of. A script knows only its own node's.
+func (e *Engine) waits(reply script.Reply, err error) error {
+	if err != nil || reply.Since == 0 {
+		return err
+	}
+	e.noteMaxTTL(reply.MaxTTL)
+	if reply.From == 0 {
+		return nil // an operator's word
+	}
+	left := max(reply.From, reply.Since+e.largest.Load().d) - reply.Time
+	if left > 0 || reply.Letter == script.Waits {
+		return &WaitError{Left: max(left, 0)}
+	}
+	return nil
 }
 
 // take turns an answer into a vote.
-func (b *ballot) take(reply script.Reply, err error, unsent bool) Vote {
+func (b *ballot) take(reply script.Reply, err error, got answer) Vote {
 	b.err = err
-	if err != nil {
-		b.mayHold = b.mayHold && !unsent
-		b.unsure = b.unsure || !unsent
-		return Vote{Kind: Failed}
+	if err == nil {
+		switch reply.Letter {
+		case script.Done, script.Ours:
+			b.register = reply.Register
+			return Vote{Kind: Granted}
+		case script.Rival:
+			b.mayHold, b.left = false, reply.Left
+			return Vote{Kind: Refused, Holder: reply.Holder}
+		case script.Waits:
+			b.err = &WaitError{}
+		default:
+			b.err = errUnknownMemory
+		}
 	}
-	switch reply.Letter {
-	case script.Done, script.Ours:
-		b.register = reply.Register
-		return Vote{Kind: Granted}
-	case script.Rival:
-		b.mayHold, b.left = false, reply.Left
-		return Vote{Kind: Refused, Holder: reply.Holder}
-	case script.Waits:
-		b.mayHold, b.err = false, errWaits
-	default:
-		b.mayHold, b.err = false, errUnknownMemory
+	if reply.Letter == script.Waits || reply.Letter == script.Unknown || neverRan(got) {
+		b.mayHold = b.unsure // by this message there is no key of ours
+	} else {
+		b.unsure = true
 	}
 	return Vote{Kind: Failed}
 }
 
-var (
-	errWaits         = errors.New("gives no vote yet: its memory is too new")
-	errUnknownMemory = errors.New("gives no vote: its memory is not the one expected")
-)
+var errUnknownMemory = errors.New("gives no vote: its memory is not the one expected")
 
 // await waits until there is nothing more to wait for, and sorts out split votes on the way.
 func (a *attempt) await(ctx context.Context) (Verdict, error) {
@@ -301,6 +354,12 @@ func (a *attempt) seal(ctx context.Context) Outcome {
 	out := a.outcome(Won, nil)
 	out.Fencing = fencing
 	out.Touched, out.Unsure = a.traces()
+	for i := range a.votes {
+		if a.votes[i].Kind == Granted {
+			out.Voters |= 1 << i
+		}
+	}
+	out.attempt = a
 	return out
 }
 
@@ -379,10 +438,35 @@ func (a *attempt) outcome(verdict Verdict, err error) Outcome {
 			out.Errs = append(out.Errs, NodeErr{Node: i, Err: a.ballots[i].err})
 		}
 	}
-	if verdict != Won {
+	switch verdict {
+	case Won:
+	case NoQuorum:
+		out.Remaining = untilVotes(a.ballots)
+	default:
 		out.Remaining = untilFree(rivals, out.Votes, Majority(len(a.votes)))
 	}
 	return out
+}
+
+// untilVotes is how long it takes until enough of the waiting nodes vote, to make a majority with
+// those that do now; 0 if that would not help.
+func untilVotes(ballots []ballot) time.Duration {
+	missing := Majority(len(ballots))
+	var waits []time.Duration
+	for i := range ballots {
+		var wait *WaitError
+		switch err := ballots[i].err; {
+		case err == nil:
+			missing--
+		case errors.As(err, &wait):
+			waits = append(waits, wait.Left)
+		}
+	}
+	if missing <= 0 || missing > len(waits) {
+		return 0
+	}
+	slices.Sort(waits)
+	return waits[missing-1]
 }
 
 // untilFree is how long it takes until, with those nodes that are free, a majority is: as many of

@@ -12,6 +12,8 @@ const (
 	// maxDebts bounds what a lane remembers of releases to be repeated. Only keys that were on the
 	// node when it failed come here, and each ends by its TTL in any case.
 	maxDebts = 1 << 16
+	// maxPayment bounds how many are repeated at once, where a node refuses them again and again.
+	maxPayment = 1 << 10
 )
 
 // A debt is a release that this node still has to confirm.
@@ -58,12 +60,19 @@ func (l *lane) payDebts() {
 	}
 	now := time.Now()
 	round := &payment{lane: l}
+	rest := l.debts[:0]
 	for _, d := range l.debts {
-		if d.until.After(now) {
+		switch {
+		case !d.until.After(now):
+		case len(round.debts) < maxPayment:
 			round.debts = append(round.debts, d)
+		default:
+			rest = append(rest, d)
 		}
 	}
-	l.debts = nil
+	clear(l.debts[len(rest):])
+	l.debts = rest
+	l.scheduleDebts(debtFirst)
 	l.mu.Unlock()
 	if len(round.debts) == 0 {
 		return

@@ -20,6 +20,11 @@ type Settings struct {
 	DriftFactor float64
 	Prefix      string
 	Clock       clock.Clock
+
+	// Guard: a node that lost its memory gives no vote for MaxTTL. TrustReplicas: a node with
+	// replicas votes also without min-replicas-to-write.
+	Guard, TrustReplicas bool
+
 	// Trouble is told when a node begins to fail, and with nil when it answers again.
 	Trouble func(node int, err error)
 }
@@ -30,9 +35,11 @@ type Engine struct {
 	nodes []Node
 	lanes []*lane
 	last  atomic.Int64 // the last fencing token proposed
-	ears  ears
-	count Counters
-	args  sharedArgs
+
+	largest atomic.Pointer[millis] // the largest MaxTTL seen on any node
+	ears    ears
+	count   Counters
+	args    sharedArgs
 
 	stopped  chan struct{} // no attempt goes on after this is closed
 	stopOnce sync.Once
@@ -65,16 +72,38 @@ func New(nodes []Node, set Settings) *Engine {
 		life:      registerLife.Milliseconds(),
 		maxTTL:    ceilMillis(set.MaxTTL),
 	}
+	e.largest.Store(&millis{set.MaxTTL, e.args.maxTTL})
 	trouble := func(node int, err error) {
 		if set.Trouble != nil {
 			set.Trouble(node, err)
 		}
 	}
 	for i, node := range nodes {
-		e.lanes = append(e.lanes, newLane(node, i, set.NodeTimeout, trouble))
+		e.lanes = append(e.lanes, newLane(e, node, i, trouble))
 	}
 	e.ears.engine = e
 	return e
+}
+
+// maxMaxTTL bounds what a node can say of other users' MaxTTL: a week. It keeps one node that says
+// nonsense from taking the others' votes away for ever.
+const maxMaxTTL = 7 * 24 * time.Hour
+
+// millis is a duration with its wire form, made once and not for each message.
+type millis struct {
+	d     time.Duration
+	boxed any
+}
+
+// noteMaxTTL takes in what a node says of the largest MaxTTL of its users.
+func (e *Engine) noteMaxTTL(d time.Duration) {
+	d = min(d, maxMaxTTL)
+	for {
+		old := e.largest.Load()
+		if d <= old.d || e.largest.CompareAndSwap(old, &millis{d, ceilMillis(d)}) {
+			return
+		}
+	}
 }
 
 // Nodes is the number of configured nodes, Quorum their majority.

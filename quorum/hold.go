@@ -68,37 +68,63 @@ func (e *Engine) Extend(h Hold, ttl time.Duration, keepRegister bool,
 		var missing Set
 		for i := range p.answers {
 			a := &p.answers[i]
-			if a.err == nil && a.reply.Letter == script.Nobody {
-				missing |= 1 << i
+			if a.err == nil && a.reply.Letter != script.Done && a.reply.Letter != script.Rival {
+				missing |= 1 << i // nobody's, or not known to have the key
 			}
 		}
 		complete(missing)
 	}
-	p.send(h.Touched, e.messageTimeout(ttl), false)
+	p.send(h.Voters, h.Touched, e.messageTimeout(ttl))
 }
 
 // Plant gives the lock's key to nodes that miss it, under all rules of an acquire, and tells which
-// it was sent to: failing nodes are left for a later time. It does not block, and what comes of it
-// counts for nothing until the next extend: a node must have held the key before it can say that
-// we held it.
-func (e *Engine) Plant(h Hold, ttl time.Duration, fencing uint64, nodes Set) (planted Set) {
+// it was sent to: failing nodes are left for a later time. It does not block. What comes of it
+// counts for nothing at the time; grown is told of each node that granted, and only then may the
+// node's word count in a later extend.
+func (e *Engine) Plant(
+	h Hold, ttl time.Duration, fencing uint64, nodes Set, grown func(node int),
+) (planted Set) {
+	p := &planting{engine: e, hold: h, grown: grown}
 	command := e.acquireMessage(h.Name, h.Token, ttl, fencing)
 	deadline := time.Now().Add(e.messageTimeout(ttl))
 	for i, l := range e.lanes {
 		if nodes.Has(i) && !l.isFailing() {
 			planted |= 1 << i
 			e.count.Plants.Add(1)
-			l.submit(&request{command: command, to: nobody{}, node: i, deadline: deadline,
-				guarded: true})
+			l.submit(&request{command: command, to: p, node: i, deadline: deadline, guarded: true})
 		}
 	}
 	return planted
 }
 
-// nobody takes answers that nobody waits for.
-type nobody struct{}
+// A planting takes the answers to plants.
+type planting struct {
+	engine *Engine
+	hold   Hold
+	grown  func(node int)
+}
 
-func (nobody) answer(*request, answer) {}
+func (p *planting) answer(r *request, got answer) {
+	if got.late {
+		return
+	}
+	void := got.void
+	if got.err == nil {
+		reply, err := script.ParseAcquire(got.reply)
+		granted := err == nil && (reply.Letter == script.Done || reply.Letter == script.Ours)
+		if granted && p.engine.waits(reply, nil) == nil {
+			p.grown(r.node)
+			return
+		}
+		void = granted
+	}
+	if void {
+		// Without a vote the key must not stay there (protocol review, P1).
+		hold := p.hold
+		hold.Touched = 1 << r.node
+		p.engine.Release(hold, nil)
+	}
+}
 
 // A Freeing is what became of a release.
 type Freeing struct {
@@ -144,7 +170,7 @@ func (e *Engine) Release(h Hold, decided func(Freeing)) {
 			}
 		}
 	}
-	p.send(h.Touched, e.set.NodeTimeout, false)
+	p.send(h.Touched, 0, e.set.NodeTimeout)
 }
 
 // raise lifts the registers of a majority of all nodes, on each of which the lock's key is still
@@ -161,7 +187,7 @@ func (e *Engine) raise(ctx context.Context, claim Claim, fencing uint64) (bool, 
 		},
 		decided: func(*poll) { close(done) },
 	}
-	p.send(1<<len(e.lanes)-1, min(e.messageTimeout(claim.TTL), time.Until(claim.Until)), false)
+	p.send(1<<len(e.lanes)-1, 0, min(e.messageTimeout(claim.TTL), time.Until(claim.Until)))
 	select {
 	case <-done:
 	case <-ctx.Done():

@@ -53,6 +53,7 @@ type answer struct {
 	reply  string
 	err    error
 	unsent bool // the node surely never saw the request
+	void   bool // the node may have done it, and its word counts for nothing
 	late   bool
 }
 
@@ -64,6 +65,7 @@ type answer struct {
 // its deadline, sent or not; and from the first failure on nothing is sent but a probe, until one
 // is answered. A lane without work has no goroutine.
 type lane struct {
+	engine  *Engine
 	node    Node
 	index   int
 	timeout time.Duration // of a flight
@@ -79,6 +81,7 @@ type lane struct {
 	watch    *time.Timer // looks after deadlines; nil until first needed
 	watchAt  time.Time   // when it fires; zero: not set
 	probe    probe
+	guard    guard
 	debts    []debt
 	debtWait time.Duration
 	debtTry  *time.Timer
@@ -93,9 +96,9 @@ type flight struct {
 	took     time.Time
 }
 
-func newLane(node Node, index int, timeout time.Duration, trouble func(int, error)) *lane {
-	return &lane{node: node, index: index, timeout: timeout, trouble: trouble,
-		busy: make(map[string]*request)}
+func newLane(engine *Engine, node Node, index int, trouble func(int, error)) *lane {
+	return &lane{engine: engine, node: node, index: index, timeout: engine.set.NodeTimeout,
+		trouble: trouble, busy: make(map[string]*request), guard: guard{off: !engine.set.Guard}}
 }
 
 // submit hands r over. It does not block; r.to is told the answer by r.deadline at the latest.
@@ -167,8 +170,7 @@ func (l *lane) takeOff(now time.Time) *flight {
 		}
 		r.sent = true
 		f.requests = append(f.requests, r)
-		f.batch.Calls = append(f.batch.Calls, Call{Command: r.command})
-		f.batch.WantReplication = f.batch.WantReplication || r.guarded
+		f.batch.Calls = append(f.batch.Calls, Call{Command: r.command, Guarded: r.guarded})
 	}
 	if len(l.queue) == 0 {
 		l.queue = nil
@@ -227,11 +229,11 @@ func (l *lane) passOn(r *request) {
 func (l *lane) fly(f *flight) {
 	for f != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), l.timeout)
-		err := l.exec(ctx, &f.batch)
+		err := l.vouched(ctx, &f.batch)
 		if err != nil && ctx.Err() == nil {
 			// A connection that died while it lay in the pool, mostly. All messages may be
 			// repeated: the same token finds its own work done.
-			err = l.exec(ctx, &f.batch)
+			err = l.vouched(ctx, &f.batch)
 		}
 		cancel()
 		f = l.land(f, err)
@@ -247,7 +249,7 @@ func (l *lane) exec(ctx context.Context, batch *Batch) (err error) {
 		}
 	}()
 	for i := range batch.Calls {
-		batch.Calls[i].Reply, batch.Calls[i].Err = "", nil
+		batch.Calls[i].Reply, batch.Calls[i].Err, batch.Calls[i].Void = "", nil, false
 	}
 	return ownWords(l.node.Exec(ctx, batch))
 }
@@ -275,9 +277,11 @@ func (l *lane) land(f *flight, err error) *flight {
 	waited := false // for an answer of this flight
 	for i, r := range f.requests {
 		call := &f.batch.Calls[i]
-		answers[i] = answer{reply: call.Reply, err: call.Err, late: r.answered}
+		answers[i] = answer{reply: call.Reply, err: call.Err, void: call.Void, late: r.answered}
 		if err != nil && (r.guarded || call.Reply == "" && call.Err == nil) {
-			answers[i] = answer{err: err, late: r.answered}
+			// The word of a guarded call counts only when all of its batch came back.
+			answers[i] = answer{err: err, late: r.answered,
+				void: r.guarded && call.Reply != ""}
 		}
 		waited = waited || !r.answered
 		r.answered = true

@@ -21,7 +21,13 @@ func (e *Engine) acquireMessage(name, token string, ttl time.Duration, proposed 
 	return newCommand(script.Acquire, key, nil, nil, nil,
 		key, e.registerKey(name), e.args.node,
 		token, ceilMillis(ttl), proposed, e.args.allowance, e.args.halfLife, e.args.life,
-		"", e.args.maxTTL)
+		"", e.args.maxTTL, e.largest.Load().boxed)
+}
+
+// admitMessage settles from when a node's memory votes.
+func (e *Engine) admitMessage(lag time.Duration, mode string) *Command {
+	return newCommand(script.Admit, e.set.Prefix+"ql:node", nil, nil, nil,
+		e.args.node, e.args.maxTTL, ceilMillis(lag), mode)
 }
 
 // extendMessage prolongs the lock where the key is ours.

@@ -3,6 +3,7 @@ package quorum
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/quorumlock/quorumlock/internal/script"
 )
@@ -35,6 +36,9 @@ type Node interface {
 type Batch struct {
 	Calls []Call
 
+	// Identity of the node's memory takes the place that guarded calls keep for it.
+	Identity string
+
 	// WantReplication asks for `INFO replication` after the last call, on the same connection.
 	// A batch that is repeated is repeated as a whole, so the answer belongs to these calls.
 	WantReplication bool
@@ -45,8 +49,10 @@ type Batch struct {
 // A Call is one command of a batch, and what the node answered to it.
 type Call struct {
 	Command *Command
+	Guarded bool // acquire or plant: counts only if the node's memory is the expected one
 	Reply   string
 	Err     error // the node's error reply, or why there is no reply
+	Void    bool  // Err, and the node may have done it all the same
 }
 
 // A Command is a script with its arguments. It is shared between the nodes, and not changed once
@@ -75,6 +81,14 @@ func newCommand(s *script.Script, key string, args ...any) *Command {
 	c := &Command{Script: s, Key: key, Args: args}
 	c.Args[0], c.Args[1], c.Args[2] = "evalsha", s.SHA, keyCounts[s.Keys]
 	return c
+}
+
+// withIdentity is the arguments of an acquire with the identity that the node is to have. They are
+// the only ones that differ from node to node.
+func (c *Command) withIdentity(identity string) []any {
+	args := slices.Clone(c.Args)
+	args[identityArg] = identity
+	return args
 }
 
 // Arg is the i-th key or argument as text, keys first, counted from 0.

@@ -15,6 +15,7 @@ type Hold struct {
 	TTL     time.Duration // the longest that a key of it may still live
 	Touched Set           // nodes that may have the key
 	Unsure  Set           // of these, where an unanswered message may still bring it
+	Voters  Set           // of these, where its being there proves that the node remembers
 }
 
 // A Tally counts what nodes said of a key that was ours.
@@ -47,33 +48,34 @@ type pollAnswer struct {
 	request request
 	reply   script.Reply
 	err     error
-	unsent  bool
-	left    bool // not asked: the node never had the key
 }
 
-// send asks the nodes in touched; the others count as nobody's.
-func (p *poll) send(touched Set, timeout time.Duration, guarded bool) {
+// send asks the nodes in asked. Of the others, those in unknown count as failed, as they may have
+// the key, and the rest as nobody's.
+func (p *poll) send(asked, unknown Set, timeout time.Duration) {
 	n := len(p.engine.lanes)
 	p.answers = make([]pollAnswer, n)
 	deadline := time.Now().Add(timeout)
 	for i := range n {
-		if touched.Has(i) {
+		switch {
+		case asked.Has(i):
 			p.tally.Pending++
-		} else {
+		case unknown.Has(i):
+			p.tally.Failed++
+		default:
 			p.tally.Nobody++
-			p.answers[i].left = true
 			p.answers[i].reply.Letter = script.Nobody
 		}
 	}
 	// From the first submit on answers may come in: what follows reads nothing they change.
 	for i := range n {
-		if touched.Has(i) {
+		if asked.Has(i) {
 			r := &p.answers[i].request
-			*r = request{command: p.command, to: p, node: i, deadline: deadline, guarded: guarded}
+			*r = request{command: p.command, to: p, node: i, deadline: deadline}
 			p.engine.lanes[i].submit(r)
 		}
 	}
-	if touched == 0 {
+	if asked == 0 {
 		p.decided(p)
 		if p.complete != nil {
 			p.complete(p)
@@ -92,7 +94,7 @@ func (p *poll) answer(r *request, got answer) {
 	}
 	p.mu.Lock()
 	a := &p.answers[r.node]
-	a.reply, a.err, a.unsent = reply, err, got.unsent
+	a.reply, a.err = reply, err
 	p.tally.Pending--
 	switch {
 	case err != nil:

@@ -73,6 +73,9 @@ func (n *RedisNode) pipeline(
 	for k, i := range which {
 		command := batch.Calls[i].Command
 		args := command.Args
+		if batch.Calls[i].Guarded && batch.Identity != "" {
+			args = command.withIdentity(batch.Identity)
+		}
 		if texts != nil && !texts[command.Script.SHA] {
 			texts[command.Script.SHA] = true
 			args = append([]any{"eval", command.Script.Text}, args[2:]...)

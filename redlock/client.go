@@ -74,7 +74,8 @@ func newClient(cfg Config, nodes []quorum.Node, clk clock.Clock) *Client {
 		DriftFactor: cfg.DriftFactor,
 		Prefix:      cfg.Prefix,
 		Clock:       clk,
-		Trouble:     c.nodeChanged,
+		Guard:       !cfg.DisableRestartGuard, TrustReplicas: cfg.TrustReplicas,
+		Trouble: c.nodeChanged,
 	})
 	for _, warning := range cfg.warnings() {
 		c.log.Warn("redlock: " + warning)

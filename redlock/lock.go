@@ -30,8 +30,9 @@ type Lock struct {
 	state     state
 	cause     error         // why it ended, for contexts
 	until     clock.Reading // end of the validity
-	touched   quorum.Set
-	unsure    quorum.Set
+	touched   quorum.Set    // nodes that may have the key
+	unsure    quorum.Set    // of these, where an unanswered message may still bring it
+	voters    quorum.Set    // nodes whose word that they have the key counts
 	renewAt   clock.Reading // when the next renewal is due
 	renewing  bool
 	refreshed clock.Reading // when the register's life was last prolonged
@@ -61,12 +62,13 @@ func (c *Client) newLock(
 	l := &Lock{
 		client: c, name: name, token: out.Token, fencing: out.Fencing, options: o, base: ctx,
 		won: out.Started, index: -1, state: held,
-		until: c.engine.ValidUntil(o.ttl, out.Started), touched: out.Touched, unsure: out.Unsure,
-		renewAt: out.Started.Add(o.renewEvery), refreshed: out.Started,
+		until: c.engine.ValidUntil(o.ttl, out.Started), renewAt: out.Started.Add(o.renewEvery),
+		touched: out.Touched, unsure: out.Unsure, voters: out.Voters, refreshed: out.Started,
 	}
 	if o.maxHold > 0 {
 		l.ends = out.Started.Add(o.maxHold)
 	}
+	out.OnLateVote(l.votes)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var err *RoundError
@@ -88,7 +90,14 @@ func (c *Client) newLock(
 // hold is the lock as the engine knows it. Called with l.mu held.
 func (l *Lock) hold() quorum.Hold {
 	return quorum.Hold{Name: l.name, Token: l.token, TTL: l.options.ttl,
-		Touched: l.touched, Unsure: l.unsure}
+		Touched: l.touched, Unsure: l.unsure, Voters: l.voters}
+}
+
+// votes adds a node that granted later than the majority did, or was planted.
+func (l *Lock) votes(node int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.voters |= 1 << node
 }
 
 // Name is the lock's name.

@@ -150,7 +150,7 @@ func (l *Lock) heal(missing quorum.Set) {
 	if now.Until(l.until) <= 0 || ttl < time.Millisecond {
 		return
 	}
-	planted := l.client.engine.Plant(l.hold(), ttl, l.fencing, missing)
+	planted := l.client.engine.Plant(l.hold(), ttl, l.fencing, missing, l.votes)
 	l.touched |= planted
 	l.unsure |= planted
 }

@@ -4,7 +4,8 @@
 -- KEYS  1 lock  2 register (hash)  3 node (hash)
 -- ARGV  1 owner token  2 TTL, ms  3 proposed fencing token  4 clock allowance d, us
 --       5 half the register's life, us  6 the register's life, ms
---       7 identity of the node's memory, or '' for guard off  8 the client's MaxTTL, ms
+--       7 identity of the node's memory, or '' for guard off
+--       8 the client's MaxTTL, ms  9 the largest MaxTTL it has seen on any node, ms
 --
 -- Reply: one letter, then sec usec (TIME), since from max (ql:node; 0 0 0 with the guard off)
 --   + granted               then the register, unless it is the proposed token exactly
@@ -15,13 +16,13 @@
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local head = ' ' .. time[1] .. ' ' .. time[2]
-local from = 0
+local floor = now - ARGV[5]
 
 if ARGV[7] == '' then
   head = head .. ' 0 0 0'
 else
-  local node = redis.call('HMGET', KEYS[3], 'id', 'since', 'from', 'max')
-  if node[1] ~= ARGV[7] or not (node[2] and node[3] and node[4]) then
+  local node = redis.call('HMGET', KEYS[3], 'id', 'since', 'from', 'max', 'floor')
+  if node[1] ~= ARGV[7] or not (node[2] and node[3] and node[4] and node[5]) then
     return '!' .. head .. ' 0 0 0'
   end
   -- The largest MaxTTL of all users counts, so each writes its own before its first lock.
@@ -30,12 +31,16 @@ else
     node[4] = ARGV[8]
   end
   head = head .. ' ' .. node[2] .. ' ' .. node[3] .. ' ' .. node[4]
-  from = tonumber(node[3])
-  if now < from or now < tonumber(node[2]) then
+  -- from 0: an operator has said that this node holds no forgotten lock.
+  if node[3] ~= '0' and (now < tonumber(node[3]) or now < node[2] + node[4] * 1000
+    or now < node[2] + ARGV[9] * 1000) then
     return '~' .. head
   end
+  if tonumber(node[5]) > floor then floor = tonumber(node[5]) end
 end
 
+local letter = '+'
+local register
 if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
   local holder = redis.call('GET', KEYS[1])
   local left = redis.call('PTTL', KEYS[1])
@@ -47,11 +52,14 @@ if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
   if left < tonumber(ARGV[2]) then
     redis.call('PEXPIRE', KEYS[1], ARGV[2])
   end
-  local register = redis.call('HGET', KEYS[2], 'token') or '0'
-  if register == ARGV[3] then
-    return '=' .. head
+  register = redis.call('HGET', KEYS[2], 'token')
+  if register then
+    if register == ARGV[3] then
+      return '=' .. head
+    end
+    return '=' .. head .. ' ' .. register
   end
-  return '=' .. head .. ' ' .. register
+  letter = '='
 end
 
 -- A new grant: the register grows, to the proposal if that is larger. The proposal is clamped by
@@ -60,15 +68,13 @@ end
 local token = tonumber(ARGV[3])
 local proposed = token
 if token > now + ARGV[4] then token = now + ARGV[4] end
-local floor = now - ARGV[5]
-if from > floor then floor = from end
 if floor > token then token = floor end
-local register = redis.call('HGET', KEYS[2], 'token')
+register = redis.call('HGET', KEYS[2], 'token')
 if register and tonumber(register) >= token then token = tonumber(register) + 1 end
 redis.call('HSET', KEYS[2], 'token', token)
 redis.call('PEXPIRE', KEYS[2], ARGV[6])
 if token == proposed then
-  return '+' .. head
+  return letter .. head
 end
 -- Read back: a number of 16 digits must not become text inside Lua.
-return '+' .. head .. ' ' .. redis.call('HGET', KEYS[2], 'token')
+return letter .. head .. ' ' .. redis.call('HGET', KEYS[2], 'token')

@@ -15,6 +15,8 @@ const (
 	Nobody  = '0' // no key
 	Waits   = '~' // the node's memory is too new to vote
 	Unknown = '!' // the node's memory is not the one expected
+	Replica = 'r' // admit: not a primary
+	Exists  = 'x' // admit, asked to look
 )
 
 // A Reply is what a script answered, taken apart.
@@ -24,9 +26,10 @@ type Reply struct {
 	Since    time.Duration // its memory began, since the epoch; 0 with the guard off
 	From     time.Duration // it votes from, since the epoch; 0 with the guard off
 	MaxTTL   time.Duration // the largest that any client wrote there; 0 with the guard off
-	Register uint64        // acquire: the fencing register, 0 if it is the proposed token
+	Register uint64        // acquire: the fencing register, 0 if it is the proposed token; Exists: 1 or 0
 	Left     time.Duration // Rival: what its key has left; negative if it has no end
 	Holder   string        // Rival: its owner token
+	Identity string        // admit: of the node's memory
 }
 
 // ParseAcquire takes the reply of acquire.lua apart.
@@ -35,16 +38,9 @@ func ParseAcquire(text string) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	var since, from, most int64
-	fields := [...]*int64{&since, &from, &most}
-	for _, field := range fields {
-		if *field, rest, err = cutNumber(rest); err != nil {
-			return Reply{}, badReply(text)
-		}
+	if rest, err = parseNode(&reply, rest); err != nil {
+		return Reply{}, badReply(text)
 	}
-	reply.Since = span(since, time.Microsecond)
-	reply.From = span(from, time.Microsecond)
-	reply.MaxTTL = span(most, time.Millisecond)
 	switch reply.Letter {
 	case Rival:
 		return parseRival(reply, rest, text)
@@ -63,6 +59,40 @@ func ParseAcquire(text string) (Reply, error) {
 		return Reply{}, badReply(text)
 	}
 	return reply, nil
+}
+
+// ParseAdmit takes the reply of admit.lua apart.
+func ParseAdmit(text string) (Reply, error) {
+	switch text {
+	case "r":
+		return Reply{Letter: Replica}, nil
+	case "x0", "x1":
+		return Reply{Letter: Exists, Register: uint64(text[1] - '0')}, nil
+	}
+	reply, rest, err := parseHead(text, "+=", true)
+	if err != nil {
+		return Reply{}, err
+	}
+	if rest, err = parseNode(&reply, rest); err != nil || len(rest) < 2 || rest[0] != ' ' {
+		return Reply{}, badReply(text)
+	}
+	reply.Identity = rest[1:]
+	return reply, nil
+}
+
+// parseNode reads what ql:node says.
+func parseNode(reply *Reply, rest string) (string, error) {
+	var fields [3]int64
+	var err error
+	for i := range fields {
+		if fields[i], rest, err = cutNumber(rest); err != nil {
+			return "", err
+		}
+	}
+	reply.Since = span(fields[0], time.Microsecond)
+	reply.From = span(fields[1], time.Microsecond)
+	reply.MaxTTL = span(fields[2], time.Millisecond)
+	return rest, nil
 }
 
 // ParseExtend takes the reply of extend.lua apart.

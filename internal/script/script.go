@@ -6,7 +6,7 @@
 // Replies are one short string and arguments are shared between the nodes: with go-redis that
 // costs about two allocations a command, against fifteen for an array with arguments of its own.
 //
-// In reading order: acquire.lua, extend.lua, raise.lua, release.lua, reply.go.
+// In reading order: acquire.lua, extend.lua, raise.lua, release.lua, admit.lua, reply.go.
 package script
 
 import (
@@ -35,12 +35,16 @@ var raiseText string
 //go:embed release.lua
 var releaseText string
 
-// The scripts of a lock.
+//go:embed admit.lua
+var admitText string
+
+// The scripts of a lock, and Admit of a node.
 var (
 	Acquire = newScript("acquire", acquireText, 3)
 	Extend  = newScript("extend", extendText, 2)
 	Raise   = newScript("raise", raiseText, 2)
 	Release = newScript("release", releaseText, 1)
+	Admit   = newScript("admit", admitText, 1)
 )
 
 func newScript(name, text string, keys int) *Script {

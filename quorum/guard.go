@@ -1,0 +1,293 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/quorumlock/quorumlock/internal/script"
+)
+
+// The restart guard. A node that lost its memory must not vote for a rival of a lock that it has
+// forgotten. The identity of a memory is master_replid; ql:node on the node says which memory the
+// data belongs to and from when it votes. Each batch with guarded calls tells the scripts which
+// identity to expect, and ends with INFO replication on the same connection: as an identity never
+// comes back, the same one at the end was the same at each call before. Design.md, section 7.
+
+// unknownLag is taken for min-replicas-max-lag where it cannot be read: Redis' default.
+const unknownLag = 10 * time.Second
+
+// A guard is what a lane knows of its node's memory. Guarded by lane.mu.
+type guard struct {
+	off      bool   // switched off, or the node has no INFO
+	met      bool   // a first contact has succeeded
+	identity string // expected; "" when it has to be asked for
+	since    time.Duration
+	from     time.Duration // 0 with since set: an operator let it vote
+	replicas bool          // the node has or had some
+	refusal  error         // why it gives no vote at present, other than waiting
+}
+
+var (
+	errMemoryChanged = errors.New("gives no vote: its memory changed while it was asked")
+	errNotPrimary    = errors.New("gives no vote: it is a replica")
+	errVotesTwice    = errors.New("gives no vote: it has replicas and no min-replicas-to-write," +
+		" so it could vote twice after a fail-over (or say TrustReplicas)")
+)
+
+// A WaitError is why a node gives no vote yet.
+type WaitError struct {
+	Left time.Duration // by the node's clock, when it answered
+}
+
+func (e *WaitError) Error() string {
+	return fmt.Sprintf("gives no vote for another %v: its memory is new",
+		e.Left.Round(time.Millisecond))
+}
+
+// vouched runs a batch, its guarded calls under the guard.
+func (l *lane) vouched(ctx context.Context, batch *Batch) error {
+	identity, off := l.expected()
+	if off || !batch.guarded() {
+		return l.exec(ctx, batch)
+	}
+	if identity == "" {
+		if refusal, err := l.admit(ctx, ""); err != nil {
+			return err
+		} else if refusal != nil {
+			return l.withoutVotes(ctx, batch, refusal)
+		}
+		if identity, off = l.expected(); off {
+			return l.exec(ctx, batch)
+		}
+	}
+	if err := l.execGuarded(ctx, batch, identity); err != nil {
+		return err
+	}
+	return l.again(ctx, batch)
+}
+
+func (b *Batch) guarded() bool {
+	for i := range b.Calls {
+		if b.Calls[i].Guarded {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *lane) expected() (identity string, off bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.guard.identity, l.guard.off
+}
+
+// execGuarded runs the batch and takes the word of its guarded calls back unless INFO, after them,
+// says that the memory is the one they were told to expect.
+func (l *lane) execGuarded(ctx context.Context, batch *Batch, identity string) error {
+	batch.Identity, batch.WantReplication = identity, true
+	if err := l.exec(ctx, batch); err != nil {
+		return err
+	}
+	refusal := l.judgeReplication(batch.Replication, batch.ReplicationErr, identity)
+	if refusal == nil {
+		return nil
+	}
+	for i := range batch.Calls {
+		c := &batch.Calls[i]
+		if c.Guarded && c.Err == nil {
+			c.Void = c.Reply != "" && (c.Reply[0] == script.Done || c.Reply[0] == script.Ours)
+			c.Reply, c.Err = "", refusal
+		}
+	}
+	return nil
+}
+
+// judgeReplication says why the memory that INFO shows gives no vote, and remembers it.
+func (l *lane) judgeReplication(info string, infoErr error, identity string) (refusal error) {
+	state := readReplication(info)
+	switch {
+	case infoErr != nil:
+		refusal = fmt.Errorf("gives no vote: INFO: %w", infoErr)
+	case state.role != "master":
+		refusal = errNotPrimary
+	case state.identity != identity:
+		refusal = errMemoryChanged
+	case state.replicas && !state.minToWrite && !l.engine.set.TrustReplicas:
+		refusal = errVotesTwice
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.guard.refusal = refusal
+	if refusal != nil {
+		l.guard.identity = "" // ask anew
+	}
+	return refusal
+}
+
+// replication is what INFO replication says, as far as the guard needs it.
+type replication struct {
+	role, identity string
+	replicas       bool
+	minToWrite     bool
+}
+
+func readReplication(info string) (r replication) {
+	for line := range strings.Lines(info) {
+		key, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), ":")
+		switch key {
+		case "role":
+			r.role = value
+		case "master_replid":
+			r.identity = value
+		case "connected_slaves":
+			r.replicas = value != "0"
+		case "min_slaves_good_slaves": // shown only where min-replicas-to-write is set
+			r.minToWrite = true
+		}
+	}
+	return r
+}
+
+// again repeats, once, guarded calls that found another identity in ql:node than they were told:
+// another client admitted this memory, perhaps long ago. A mark in the node's future, which a
+// clock that was stepped back leaves, is written anew.
+func (l *lane) again(ctx context.Context, batch *Batch) error {
+	var which []int
+	renew := false
+	for i := range batch.Calls {
+		c := &batch.Calls[i]
+		if !c.Guarded || c.Err != nil || c.Reply == "" {
+			continue
+		}
+		switch c.Reply[0] {
+		case script.Unknown:
+			which = append(which, i)
+		case script.Waits:
+			reply, err := script.ParseAcquire(c.Reply)
+			renew = renew || err == nil && reply.Since > reply.Time
+		}
+	}
+	if len(which) == 0 && !renew {
+		return nil
+	}
+	refusal, err := l.admit(ctx, "")
+	if err != nil {
+		return err
+	}
+	identity, off := l.expected()
+	if refusal != nil || off || len(which) == 0 {
+		return nil // what they were answered is no vote either
+	}
+	part := Batch{}
+	for _, i := range which {
+		part.Calls = append(part.Calls, batch.Calls[i])
+	}
+	err = l.execGuarded(ctx, &part, identity)
+	for k, i := range which {
+		batch.Calls[i] = part.Calls[k]
+	}
+	return err
+}
+
+// errNoVotes marks calls that were not sent because the node gives no vote.
+var errNoVotes = errors.New("not sent")
+
+type noVotes struct{ refusal error }
+
+func (e *noVotes) Error() string   { return e.refusal.Error() }
+func (e *noVotes) Unwrap() []error { return []error{e.refusal, errNoVotes} }
+
+// withoutVotes runs those calls of a batch that need no vote.
+func (l *lane) withoutVotes(ctx context.Context, batch *Batch, refusal error) error {
+	part := Batch{}
+	var which []int
+	for i := range batch.Calls {
+		if batch.Calls[i].Guarded {
+			batch.Calls[i].Err = &noVotes{refusal}
+			continue
+		}
+		part.Calls = append(part.Calls, batch.Calls[i])
+		which = append(which, i)
+	}
+	if len(which) == 0 {
+		return nil
+	}
+	err := l.exec(ctx, &part)
+	for k, i := range which {
+		batch.Calls[i] = part.Calls[k]
+	}
+	return err
+}
+
+// admit asks the node for its identity and settles from when it votes. The refusal is why it will
+// give no vote now; err that it could not be asked.
+func (l *lane) admit(ctx context.Context, mode string) (refusal, err error) {
+	batch := Batch{WantReplication: true,
+		Calls: []Call{{Command: l.engine.admitMessage(l.lag(ctx), mode)}}}
+	if err := l.exec(ctx, &batch); err != nil {
+		return nil, err
+	}
+	call := &batch.Calls[0]
+	if call.Err != nil {
+		return l.withoutInfo(ctx, call.Err, batch.ReplicationErr)
+	}
+	reply, err := script.ParseAdmit(call.Reply)
+	switch {
+	case err != nil:
+		return err, nil
+	case reply.Letter == script.Replica:
+		refusal = errNotPrimary
+	case reply.Letter == script.Exists:
+		return badAdmission, nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.guard.refusal = refusal
+	l.guard.met = true
+	if refusal == nil {
+		l.guard.identity = reply.Identity
+		l.guard.since, l.guard.from = reply.Since, reply.From
+		l.engine.noteMaxTTL(reply.MaxTTL)
+	}
+	return refusal, nil
+}
+
+var badAdmission = errors.New("answered nonsense to an admission")
+
+// withoutInfo decides what to do with a node whose INFO fails. Where it is refused or unknown, and
+// always was, there is no guard: no client can have left a mark. Everywhere else it is no vote.
+func (l *lane) withoutInfo(ctx context.Context, cause, infoErr error) (refusal, err error) {
+	refusal = fmt.Errorf("gives no vote: admission: %w", cause)
+	l.mu.Lock()
+	met := l.guard.met
+	l.guard.refusal = refusal
+	l.mu.Unlock()
+	if met || infoErr == nil || !isRefused(infoErr) {
+		return refusal, nil
+	}
+	batch := Batch{Calls: []Call{{Command: l.engine.admitMessage(0, "look")}}}
+	if err := l.exec(ctx, &batch); err != nil {
+		return nil, err
+	}
+	reply, parseErr := script.ParseAdmit(batch.Calls[0].Reply)
+	if batch.Calls[0].Err != nil || parseErr != nil || reply.Letter != script.Exists ||
+		reply.Register != 0 {
+		return refusal, nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.guard.off, l.guard.met, l.guard.refusal = true, true, nil
+	return nil, nil
+}
+
+// isRefused reports whether a command is not to be had on a node: unknown there, or not allowed.
+func isRefused(err error) bool {
+	text := err.Error()
+	return strings.HasPrefix(text, "NOPERM") || strings.HasPrefix(text, "ERR")
+}
+
+// lag is how long an old primary may go on taking writes after a replica was promoted.
+func (l *lane) lag(context.Context) time.Duration { return unknownLag }
