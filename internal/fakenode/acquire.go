@@ -3,64 +3,70 @@ package fakenode
 import (
 	"fmt"
 	"math"
-	"strconv"
 )
 
 // acquire is acquire.lua: takes the lock on this node, if the node may vote and nobody holds it.
 func acquire(r *run) string {
-	head, from, letter := guard(r)
+	head, floor, letter := guard(r)
 	if letter != "" {
 		return letter + head
 	}
+	letter = "+"
 	if !r.setNX(r.key(1), r.arg(1), r.arg(2)) {
-		return found(r, head)
+		if text := found(r, head); text != "" {
+			return text
+		}
+		letter = "="
 	}
-	// A new grant: the register grows, to the proposal if that is larger, within what this
-	// node's clock allows and not below what a lost register can have held.
+	// The register grows, to the proposal if that is larger, within what this node's clock allows
+	// and not below what a lost register can have held.
 	proposed := r.number(r.arg(3))
 	token := min(proposed, float64(r.now)+r.number(r.arg(4)))
-	token = max(token, float64(r.now)-r.number(r.arg(5)), from)
+	token = max(token, floor)
 	if register, ok := r.hget(r.key(2), "token"); ok {
 		token = max(token, r.number(register)+1)
 	}
 	r.hset(r.key(2), "token", wireNumber(token))
 	r.pexpire(r.key(2), r.arg(6))
 	if token == proposed {
-		return "+" + head
+		return letter + head
 	}
-	return "+" + head + " " + wireNumber(token)
+	return letter + head + " " + wireNumber(token)
 }
 
-// guard says whether this memory may vote: a letter if not. From is the moment that registers which
-// are not there count as.
-func guard(r *run) (head string, from float64, letter string) {
-	from = float64(r.silence.until)
+// guard says whether this memory may vote: a letter if not. Registers that are not there count as
+// the floor.
+func guard(r *run) (head string, floor float64, letter string) {
 	head = " " + r.time()
-	if s := r.silence; r.now < s.until {
-		most := strconv.FormatFloat(math.Ceil(float64(s.until-s.began)/1000), 'f', 0, 64)
-		return fmt.Sprintf("%s %d %d %s", head, s.began, s.until, most), from, "~"
+	s := r.node.silence
+	floor = max(float64(r.now)-r.number(r.arg(5)), float64(s.until))
+	if r.now < s.until {
+		most := math.Ceil(float64(s.until-s.began) / 1000)
+		return fmt.Sprintf("%s %d %d %.0f", head, s.began, s.until, most), floor, "~"
 	}
 	if r.arg(7) == "" {
-		return head + " 0 0 0", from, ""
+		return head + " 0 0 0", floor, ""
 	}
-	node := r.hmget(r.key(3), "id", "since", "from", "max")
-	if node == nil || node[0] != r.arg(7) {
-		return head + " 0 0 0", from, "!"
+	node, known := r.hmget(r.key(3), "id", "since", "from", "max", "floor")
+	if !known || node[0] != r.arg(7) {
+		return head + " 0 0 0", floor, "!"
 	}
-	since, voteFrom, most := node[1], node[2], node[3]
+	since, from, most := node[1], node[2], node[3]
 	if r.number(most) < r.number(r.arg(8)) {
 		most = r.arg(8)
 		r.hset(r.key(3), "max", most)
 	}
-	head = fmt.Sprintf("%s %s %s %s", head, since, voteFrom, most)
-	from = max(from, r.number(voteFrom))
-	if float64(r.now) < r.number(voteFrom) || float64(r.now) < r.number(since) {
-		return head, from, "~"
+	head = fmt.Sprintf("%s %s %s %s", head, since, from, most)
+	if from != "0" {
+		largest := max(r.number(most), r.number(r.arg(9)))
+		if float64(r.now) < max(r.number(from), r.number(since)+largest*1000) {
+			return head, floor, "~"
+		}
 	}
-	return head, from, ""
+	return head, max(floor, r.number(node[4])), ""
 }
 
-// found answers about a key that was there.
+// found answers about a key that was there; not if it is ours and lost its register.
 func found(r *run, head string) string {
 	holder, _ := r.get(r.key(1))
 	left := r.pttl(r.key(1))
@@ -71,10 +77,10 @@ func found(r *run, head string) string {
 		r.pexpire(r.key(1), r.arg(2))
 	}
 	register, ok := r.hget(r.key(2), "token")
-	if !ok {
-		register = "0"
-	}
-	if register == r.arg(3) {
+	switch {
+	case !ok:
+		return ""
+	case register == r.arg(3):
 		return "=" + head
 	}
 	return "=" + head + " " + register

@@ -32,8 +32,11 @@ type reply struct {
 
 func newMessage(l *Link, batch *quorum.Batch) *message {
 	m := &message{link: l, wantInfo: batch.WantReplication, answers: make(chan *answer, 1)}
-	identity := "" // the batch's, once it says which identity its acquires expect
 	for i := range batch.Calls {
+		identity := ""
+		if batch.Calls[i].Guarded {
+			identity = batch.Identity
+		}
 		m.calls = append(m.calls, newCall(batch.Calls[i].Command, identity))
 	}
 	return m

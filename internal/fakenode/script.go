@@ -17,6 +17,7 @@ var scripts = map[string]func(*run) string{
 	script.Extend.Name:  extend,
 	script.Raise.Name:   raise,
 	script.Release.Name: release,
+	script.Admit.Name:   admit,
 }
 
 // A call is a command as it goes over the wire.
@@ -25,22 +26,20 @@ type call struct {
 	args   []string // keys first
 }
 
-// scriptArgs is where the keys begin in Command.Args, identityArg what acquire expects of them.
 const (
-	scriptArgs  = 3
-	identityArg = 7
+	scriptArgs   = 3     // where the keys begin in Command.Args
+	identityWord = 3 + 6 // where an acquire keeps a place for the identity, keys counted
 )
 
-// newCall reads a command once, on its sender's side. A batch's identity takes the place that its
-// acquires keep for it.
+// newCall reads a command once, on its sender's side. An identity takes the place that the command
+// keeps for it.
 func newCall(c *quorum.Command, identity string) call {
 	args := make([]string, 0, len(c.Args))
 	for i := range max(0, len(c.Args)-scriptArgs) {
 		args = append(args, c.Arg(i))
 	}
-	place := c.Script.Keys + identityArg - 1
-	if identity != "" && c.Script == script.Acquire && place < len(args) {
-		args[place] = identity
+	if identity != "" && identityWord < len(args) {
+		args[identityWord] = identity
 	}
 	return call{script: c.Script, args: args}
 }
@@ -50,7 +49,7 @@ func newCall(c *quorum.Command, identity string) call {
 type run struct {
 	call
 	view
-	silence   silence
+	node      *Node // with its mu held
 	published []publication
 }
 
@@ -67,7 +66,7 @@ func (n *Node) run(c call) (reply, []publication) {
 	if body == nil {
 		return reply{err: replyError("NOSCRIPT No matching script. Please use EVAL.")}, nil
 	}
-	r := &run{call: c, view: n.view(), silence: n.silence}
+	r := &run{call: c, view: n.view(), node: n}
 	text := body(r)
 	if r.err != nil {
 		where := fmt.Sprintf(" script: %s, on @user_script:1.", c.script.SHA)

@@ -174,20 +174,18 @@ func (v *view) hget(key, field string) (string, bool) {
 	return text, ok
 }
 
-// hmget is nil if a field is missing: no script makes a difference which.
-func (v *view) hmget(key string, fields ...string) []string {
-	texts := make([]string, 0, len(fields))
-	for _, field := range fields {
+// hmget is the fields' texts, and whether all of them are there.
+func (v *view) hmget(key string, fields ...string) (texts []string, all bool) {
+	texts, all = make([]string, len(fields)), true
+	for i, field := range fields {
 		text, ok := v.hget(key, field)
-		if !ok {
-			return nil
-		}
-		texts = append(texts, text)
+		texts[i], all = text, all && ok
 	}
-	return texts
+	return texts, all
 }
 
-func (v *view) hset(key, field, text string) {
+// hset takes pairs of a field and its text.
+func (v *view) hset(key string, pairs ...string) {
 	if !v.mayWrite(true) {
 		return
 	}
@@ -199,5 +197,7 @@ func (v *view) hset(key, field, text string) {
 		e = &entry{hash: make(map[string]string), endMS: noEnd}
 		v.entries[key] = e
 	}
-	e.hash[field] = text
+	for i := 0; i+1 < len(pairs); i += 2 {
+		e.hash[pairs[i]] = pairs[i+1]
+	}
 }

@@ -69,11 +69,18 @@ var acquireClaims = []claim{
 	{"a key of ours without an end gets one", func(a *asker) {
 		w := a.wish("ql1:me/1")
 		a.Data.Set(a.keys.Lock, w.Token, 0)
-		if reply := a.acquire(w, script.Ours); reply.Register != 0 {
-			a.Errorf("register: got %d, want 0 for none", reply.Register)
-		}
+		a.acquire(w, script.Ours)
 		a.wantTTL(a.keys.Lock, w.TTL)
-		a.wantRegister("")
+	}},
+	{"a key of ours that lost its register gets one", func(a *asker) {
+		w := a.wish("ql1:me/1")
+		a.Data.Set(a.keys.Lock, w.Token, time.Minute)
+		if reply := a.acquire(w, script.Ours); reply.Register != 0 {
+			a.Errorf("register: got %d, want 0 for the proposed one", reply.Register)
+		}
+		a.wantRegister(digits(w.Proposed))
+		a.wantTTL(a.keys.Register, w.Life)
+		a.wantTTL(a.keys.Lock, time.Minute)
 	}},
 	{"a rival is named with what it has left", refusesRivals},
 	{"a rival without an end has less than nothing left", func(a *asker) {

@@ -37,7 +37,7 @@ var batchClaims = []claim{
 	}},
 	{"a large batch is answered call by call", func(a *asker) {
 		var commands []*quorum.Command
-		for i := range 1024 {
+		for i := range 200 {
 			commands = append(commands, a.named(digits(uint64(i))).wish("ql1:me/1").Command())
 		}
 		a.wantLetters(a.exec(commands...), strings.Repeat("+", len(commands)))

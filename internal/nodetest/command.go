@@ -26,15 +26,21 @@ type Acquire struct {
 	Allowance time.Duration // d
 	HalfLife  time.Duration // half the register's life
 	Life      time.Duration // the register's
-	Identity  string        // "": guard off
-	MaxTTL    time.Duration
+	Identity  string        // "": guard off, or for the batch to fill in
+	MaxTTL    time.Duration // the client's
+	Largest   time.Duration // the largest that it has seen on any node
 }
 
 // Command is the message.
 func (a Acquire) Command() *quorum.Command {
 	return Command(script.Acquire, a.Keys.Lock, a.Keys.Register, a.Keys.Node, a.Token,
 		a.TTL.Milliseconds(), a.Proposed, a.Allowance.Microseconds(), a.HalfLife.Microseconds(),
-		a.Life.Milliseconds(), a.Identity, a.MaxTTL.Milliseconds())
+		a.Life.Milliseconds(), a.Identity, a.MaxTTL.Milliseconds(), a.Largest.Milliseconds())
+}
+
+// Admit makes the message of admit.lua. The mode is "renew", "vote", "look" or "".
+func Admit(keys Keys, maxTTL, lag time.Duration, mode string) *quorum.Command {
+	return Command(script.Admit, keys.Node, maxTTL.Milliseconds(), lag.Milliseconds(), mode)
 }
 
 // Extend makes the message of extend.lua. A life of zero leaves the register's.

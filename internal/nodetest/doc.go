@@ -6,6 +6,6 @@
 // behaves when it fails is the fake node's own business, and real servers' in integration.
 //
 // Files in reading order: nodetest.go (Run), command.go (messages as the engine makes them),
-// ask.go (how claims are checked), acquire.go, register.go, guard.go, holder.go, names.go,
-// batch.go, forget.go, listener.go.
+// ask.go (how claims are checked), acquire.go, register.go, guard.go, admit.go, holder.go,
+// names.go, batch.go, forget.go, listener.go.
 package nodetest

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/quorumlock/internal/script"
+	"github.com/quorumlock/quorumlock/quorum"
 )
 
 // identityA and identityB are identities of memories; the scripts compare them and no more.
@@ -21,6 +22,7 @@ func (a *asker) admit(identity string, since, from, most time.Duration) (fields 
 		"since": digits(micros(now + since)),
 		"from":  digits(micros(now + from)),
 		"max":   digits(uint64(most.Milliseconds())),
+		"floor": digits(micros(now + from)),
 	}
 	a.Data.SetHash(a.keys.Node, fields, 0)
 	return fields
@@ -29,7 +31,7 @@ func (a *asker) admit(identity string, since, from, most time.Duration) (fields 
 // guarded is an acquire that expects a memory.
 func (a *asker) guarded(token, identity string, most time.Duration) Acquire {
 	w := a.wish(token)
-	w.Identity, w.MaxTTL = identity, most
+	w.Identity, w.MaxTTL, w.Largest = identity, most, most
 	return w
 }
 
@@ -81,7 +83,7 @@ var guardClaims = []claim{
 		a.wantNode(fields)
 	}},
 	{"a memory known in part is another one", func(a *asker) {
-		for _, missing := range []string{"id", "since", "from", "max"} {
+		for _, missing := range []string{"id", "since", "from", "max", "floor"} {
 			a := a.named("without " + missing)
 			a.keys.Node += missing
 			fields := a.admit(identityA, -time.Hour, -time.Minute, time.Second)
@@ -119,6 +121,36 @@ var guardClaims = []claim{
 		a.wantSaid(reply, fields, time.Minute)
 		a.wantHolder("")
 	}},
+	{"a memory younger than the node's largest MaxTTL waits", func(a *asker) {
+		fields := a.admit(identityA, -time.Minute, -time.Minute, time.Hour)
+		reply := a.acquire(a.guarded("ql1:me/1", identityA, time.Second), script.Waits)
+		a.wantSaid(reply, fields, time.Hour)
+		a.wantHolder("")
+	}},
+	{"a memory younger than the client's own MaxTTL waits", func(a *asker) {
+		fields := a.admit(identityA, -time.Minute, -time.Minute, time.Second)
+		reply := a.acquire(a.guarded("ql1:me/1", identityA, time.Hour), script.Waits)
+		a.wantSaid(reply, fields, time.Hour)
+		a.wantHolder("")
+	}},
+	{"a memory younger than the largest MaxTTL on any node waits", func(a *asker) {
+		fields := a.admit(identityA, -time.Minute, -time.Minute, time.Second)
+		w := a.guarded("ql1:me/1", identityA, time.Second)
+		w.Largest = time.Hour
+		a.wantSaid(a.acquire(w, script.Waits), fields, time.Second)
+		a.wantHolder("")
+		a.wantNode(fields)
+		w.Largest = 59 * time.Second
+		a.wantSaid(a.acquire(w, script.Done), fields, time.Second)
+	}},
+	{"a memory that an operator let in votes at once", func(a *asker) {
+		fields := a.admit(identityA, time.Second, 0, time.Hour)
+		fields["from"] = "0"
+		a.Data.SetHash(a.keys.Node, fields, 0)
+		w := a.guarded("ql1:me/1", identityA, time.Hour)
+		a.wantSaid(a.acquire(w, script.Done), fields, time.Hour)
+		a.wantNode(fields)
+	}},
 	{"a waiting memory refuses its holder's plant as well", func(a *asker) {
 		a.admit(identityA, -time.Second, time.Minute, time.Minute)
 		a.Data.Set(a.keys.Lock, "ql1:me/1", time.Second)
@@ -153,18 +185,46 @@ var guardClaims = []claim{
 		a.wantNode(fields)
 	}},
 	{"what the memory forgot is the register's floor", func(a *asker) {
-		a.admit(identityA, -time.Hour, -time.Second, 10*time.Second)
+		fields := a.admit(identityA, -time.Hour, -time.Second, 10*time.Second)
+		fields["floor"] = digits(sixteen) // neither since nor from
+		a.Data.SetHash(a.keys.Node, fields, 0)
 		w := a.guarded("ql1:me/1", identityA, 10*time.Second)
-		w.Proposed = sixteen / 2
-		reply := a.acquire(w, script.Done)
-		if reply.Register != micros(reply.From) {
-			a.Errorf("register: got %d, want from, %d", reply.Register, micros(reply.From))
+		w.Proposed, w.HalfLife = sixteen/2, 10000*week
+		if reply := a.acquire(w, script.Done); reply.Register != sixteen {
+			a.Errorf("register: got %d, want the floor, %d", reply.Register, uint64(sixteen))
 		}
-		a.wantRegister(digits(micros(reply.From)))
+		a.wantRegister(digits(sixteen))
+	}},
+	{"the floor of a memory is nothing to a register above it", func(a *asker) {
+		fields := a.admit(identityA, -time.Hour, -time.Second, 10*time.Second)
+		fields["floor"] = digits(sixteen)
+		a.Data.SetHash(a.keys.Node, fields, 0)
+		a.Data.SetHash(a.keys.Register, map[string]string{"token": digits(sixteen + 5)}, week)
+		w := a.guarded("ql1:me/1", identityA, 10*time.Second)
+		w.Proposed, w.HalfLife = sixteen/2, 10000*week
+		a.acquire(w, script.Done)
+		a.wantRegister(digits(sixteen + 6))
 	}},
 	{"a string under the node's name is an error", func(a *asker) {
 		a.Data.Set(a.keys.Node, "text", 0)
 		a.fails(a.guarded("ql1:me/1", identityA, time.Second).Command(), "WRONGTYPE")
 		a.wantHolder("")
+	}},
+	{"a batch says whose memory its guarded calls expect", func(a *asker) {
+		a.admit(identityA, -time.Hour, -time.Minute, time.Second)
+		w := a.guarded("ql1:me/1", "", time.Second)
+		batch := &quorum.Batch{Identity: identityA, Calls: []quorum.Call{
+			{Command: w.Command(), Guarded: true}, {Command: w.Command()}}}
+		a.execBatch(batch)
+		a.wantLetters(batch, "+=")
+		for i, zero := range []bool{false, true} { // since: zero with the guard off
+			reply, err := script.ParseAcquire(batch.Calls[i].Reply)
+			if err != nil || (reply.Since == 0) != zero {
+				a.Errorf("call %d: got %q", i, batch.Calls[i].Reply)
+			}
+		}
+		batch.Identity = identityB
+		a.execBatch(batch)
+		a.wantLetters(batch, "!=")
 	}},
 }

@@ -48,6 +48,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		{"acquire", acquireClaims},
 		{"register", registerClaims},
 		{"guard", guardClaims},
+		{"admit", admitClaims},
 		{"holder", holderClaims},
 		{"names", nameClaims},
 		{"batch", batchClaims},

@@ -7,8 +7,8 @@ import (
 )
 
 // A register after a grant is max(register + 1, min(p, TIME + d), floor), with floor the larger
-// of the moment from which the node votes and TIME less half the register's life; design, section
-// 7, and findings F1, F2 and F4 of the protocol's review. The node's TIME is known from its reply.
+// of what the node's hash says and TIME less half the register's life; design, section 7, and
+// findings F1, F2 and F4 of the protocol's review. The node's TIME is known from its reply.
 type registerCase struct {
 	name     string
 	register uint64 // 0: none
