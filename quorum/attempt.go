@@ -273,10 +273,11 @@ func (a *attempt) await(ctx context.Context) (Verdict, error) {
 			return verdict, nil
 		case standing == Leads && again == nil:
 			a.engine.count.Splits.Add(1)
+			pause := min(wait, time.Until(a.claim.Until)) // so that nobody returns late by it
 			if timer == nil {
-				timer = time.NewTimer(wait)
+				timer = time.NewTimer(pause)
 			} else {
-				timer.Reset(wait)
+				timer.Reset(pause)
 			}
 			again, wait = timer.C, min(2*wait, 8*time.Millisecond)
 		case standing == Trails && !a.askSilent():
