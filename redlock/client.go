@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -151,37 +152,61 @@ func (c *Client) close() error {
 
 	ctx, cancel := context.WithTimeout(context.Background(), 4*c.cfg.NodeTimeout)
 	defer cancel()
-	freed := make(chan error)
-	held := c.keeper.close()
-	for _, l := range held {
-		l.freeOnClose(func(err error) {
-			select {
-			case freed <- err:
-			case <-ctx.Done():
-			}
-		})
+	var held []closedHold
+	for _, l := range c.keeper.close() {
+		if hold, ok := l.endOnClose(); ok { // all contexts end before the first release
+			held = append(held, hold)
+		}
 	}
+	errs := []error{c.freeAll(ctx, held)}
 	returned := make(chan struct{})
 	go func() { c.calls.Wait(); close(returned) }()
 	select {
 	case <-returned:
 	case <-ctx.Done():
 	}
-	var errs []error
-	for range held {
-		select {
-		case err := <-freed:
-			errs = append(errs, err)
-		case <-ctx.Done():
-			errs = append(errs, fmt.Errorf("redlock: close: %w: some locks were left to end by their TTL",
-				ErrNoQuorum))
-		}
-		if ctx.Err() != nil {
-			break
-		}
-	}
 	errs = append(errs, c.engine.Close(ctx))
 	return errors.Join(errs...)
+}
+
+// closeWindow is how many releases Close has out at once. Were all sent together, those of very
+// many locks would wait in the lanes' queues until they are given up unsent.
+const closeWindow = 1024
+
+// freeAll frees what Close found held, as far as there is time, and sums up what was not: the
+// errors of all of them would be more than anybody can read.
+func (c *Client) freeAll(ctx context.Context, held []closedHold) error {
+	window := make(chan struct{}, closeWindow)
+	results := make(chan error, len(held))
+	sent := 0
+	for ctx.Err() == nil && sent < len(held) {
+		select {
+		case window <- struct{}{}:
+			h := held[sent]
+			sent++
+			c.engine.Release(h.hold, func(got quorum.Freeing) {
+				results <- c.freeingError(h.name, got, false, true)
+				<-window
+			})
+		case <-ctx.Done():
+		}
+	}
+	left, first := len(held)-sent, error(nil)
+	for range sent {
+		select {
+		case err := <-results:
+			if err != nil {
+				left, first = left+1, cmp.Or(first, err)
+			}
+		case <-ctx.Done():
+			left++
+		}
+	}
+	if left == 0 {
+		return nil
+	}
+	return fmt.Errorf("redlock: close: %d of %d locks were left to end by their TTL: %w",
+		left, len(held), cmp.Or(first, error(ErrNoQuorum)))
 }
 
 // teller tells of losses, in their order, on a goroutine that lives only as long as there are some:

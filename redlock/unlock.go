@@ -114,19 +114,19 @@ func (c *Client) freeingError(name string, got quorum.Freeing, lostBefore, again
 	return e
 }
 
-// freeOnClose frees a lock whose client is closed and calls done once, without blocking.
-func (l *Lock) freeOnClose(done func(error)) {
+// A closedHold is a lock that Close found held.
+type closedHold struct {
+	name string
+	hold quorum.Hold
+}
+
+// endOnClose ends a lock whose client is closed, if it was still held, and says what to free.
+func (l *Lock) endOnClose() (closedHold, bool) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.state != held {
-		l.mu.Unlock()
-		done(nil)
-		return
+		return closedHold{}, false
 	}
 	l.finish(closed, &RoundError{Op: "hold", Name: l.name, kinds: []error{ErrClosed}})
-	hold := l.hold()
-	l.mu.Unlock()
-	l.client.engine.Release(hold, func(got quorum.Freeing) {
-		err := l.client.freeingError(l.name, got, false, true)
-		go done(err)
-	})
+	return closedHold{name: l.name, hold: l.hold()}, true
 }
