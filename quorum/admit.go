@@ -64,9 +64,9 @@ func (l *lane) votesByWord() bool {
 
 // admitNow is admit for an operator.
 func (l *lane) admitNow(ctx context.Context) error {
-	if _, off := l.expected(); off {
-		return nil
+	refusal, err := l.checkFacts(ctx)
+	if _, off := l.expected(); refusal == nil && err == nil && !off {
+		refusal, err = l.admit(ctx, "vote")
 	}
-	refusal, err := l.admit(ctx, "vote")
 	return errors.Join(refusal, err)
 }

@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -37,7 +38,13 @@ func Dial(addr string, timeout time.Duration) (*RedisNode, error) {
 	if options.Protocol == 0 {
 		options.Protocol = 2 // nothing of the third is used
 	}
-	return &RedisNode{name: name, client: redis.NewClient(options), own: true, timeout: timeout}, nil
+	node := &RedisNode{name: name, own: true, timeout: timeout}
+	options.OnConnect = func(context.Context, *redis.Conn) error {
+		node.fresh.Store(true)
+		return nil
+	}
+	node.client = redis.NewClient(options)
+	return node, nil
 }
 
 // SameAddr reports whether two addresses as configured lead to the same place by their text.
@@ -65,7 +72,7 @@ func parseAddr(addr string) (*redis.Options, string, error) {
 	}
 	if !strings.Contains(addr, "://") {
 		host, port, err := net.SplitHostPort(addr)
-		if err != nil || host == "" || port == "" {
+		if err != nil || host == "" || port == "" || strings.Contains(addr, "@") {
 			return nil, "", fmt.Errorf("address %q is not host:port, redis://, rediss:// or unix://",
 				hidePassword(addr))
 		}

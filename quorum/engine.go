@@ -25,6 +25,12 @@ type Settings struct {
 	// replicas votes also without min-replicas-to-write.
 	Guard, TrustReplicas bool
 
+	// OwnStep is told when our own clocks stood still, as in a suspension, and by how much.
+	OwnStep func(d time.Duration)
+
+	// Warn is told, once each, of what an operator should know of a node.
+	Warn func(node int, text string)
+
 	// Trouble is told when a node begins to fail, and with nil when it answers again.
 	Trouble func(node int, err error)
 }
@@ -36,10 +42,16 @@ type Engine struct {
 	lanes []*lane
 	last  atomic.Int64 // the last fencing token proposed
 
-	largest atomic.Pointer[millis] // the largest MaxTTL seen on any node
-	ears    ears
-	count   Counters
-	args    sharedArgs
+	serversMu sync.Mutex      // guards servers and said
+	servers   map[string]int  // run id: index of the node that votes for it
+	said      map[string]bool // warnings that were told
+
+	weighing sync.Mutex // held while it is decided whose clock stepped
+	trouble  func(node int, err error)
+	largest  atomic.Pointer[millis] // the largest MaxTTL seen on any node
+	ears     ears
+	count    Counters
+	args     sharedArgs
 
 	stopped  chan struct{} // no attempt goes on after this is closed
 	stopOnce sync.Once
@@ -73,13 +85,13 @@ func New(nodes []Node, set Settings) *Engine {
 		maxTTL:    ceilMillis(set.MaxTTL),
 	}
 	e.largest.Store(&millis{set.MaxTTL, e.args.maxTTL})
-	trouble := func(node int, err error) {
+	e.trouble = func(node int, err error) {
 		if set.Trouble != nil {
 			set.Trouble(node, err)
 		}
 	}
 	for i, node := range nodes {
-		e.lanes = append(e.lanes, newLane(e, node, i, trouble))
+		e.lanes = append(e.lanes, newLane(e, node, i, e.trouble))
 	}
 	e.ears.engine = e
 	return e

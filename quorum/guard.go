@@ -49,24 +49,49 @@ func (e *WaitError) Error() string {
 
 // vouched runs a batch, its guarded calls under the guard.
 func (l *lane) vouched(ctx context.Context, batch *Batch) error {
-	identity, off := l.expected()
-	if off || !batch.guarded() {
+	if !batch.guarded() {
 		return l.exec(ctx, batch)
 	}
-	if identity == "" {
-		if refusal, err := l.admit(ctx, ""); err != nil {
-			return err
-		} else if refusal != nil {
-			return l.withoutVotes(ctx, batch, refusal)
-		}
-		if identity, off = l.expected(); off {
-			return l.exec(ctx, batch)
-		}
-	}
-	if err := l.execGuarded(ctx, batch, identity); err != nil {
+	refusal, err := l.introduce(ctx)
+	if err != nil {
 		return err
 	}
-	return l.again(ctx, batch)
+	if refusal != nil {
+		return l.withoutVotes(ctx, batch, refusal)
+	}
+	identity, off := l.expected()
+	if off {
+		err = l.exec(ctx, batch)
+	} else if err = l.execGuarded(ctx, batch, identity); err == nil {
+		err = l.again(ctx, batch)
+	}
+	if err == nil && batch.stepped {
+		batch.void(errClockStepped)
+	}
+	return err
+}
+
+// introduce learns what has to be known of a node before it votes: whether it is a node of its
+// own, and which memory it has.
+func (l *lane) introduce(ctx context.Context) (refusal, err error) {
+	if refusal, err := l.checkFacts(ctx); refusal != nil || err != nil {
+		return refusal, err
+	}
+	if identity, off := l.expected(); identity != "" || off {
+		return nil, nil
+	}
+	return l.admit(ctx, "")
+}
+
+// void takes the word of the guarded calls back.
+func (b *Batch) void(refusal error) {
+	for i := range b.Calls {
+		c := &b.Calls[i]
+		if c.Guarded && c.Err == nil {
+			c.Void = c.Reply != "" && (c.Reply[0] == script.Done || c.Reply[0] == script.Ours)
+			c.Reply, c.Err = "", refusal
+		}
+	}
 }
 
 func (b *Batch) guarded() bool {
@@ -92,15 +117,8 @@ func (l *lane) execGuarded(ctx context.Context, batch *Batch, identity string) e
 		return err
 	}
 	refusal := l.judgeReplication(batch.Replication, batch.ReplicationErr, identity)
-	if refusal == nil {
-		return nil
-	}
-	for i := range batch.Calls {
-		c := &batch.Calls[i]
-		if c.Guarded && c.Err == nil {
-			c.Void = c.Reply != "" && (c.Reply[0] == script.Done || c.Reply[0] == script.Ours)
-			c.Reply, c.Err = "", refusal
-		}
+	if refusal != nil {
+		batch.void(refusal)
 	}
 	return nil
 }
@@ -123,6 +141,7 @@ func (l *lane) judgeReplication(info string, infoErr error, identity string) (re
 	l.guard.refusal = refusal
 	if refusal != nil {
 		l.guard.identity = "" // ask anew
+		l.facts.due = true
 	}
 	return refusal
 }
@@ -189,6 +208,7 @@ func (l *lane) again(ctx context.Context, batch *Batch) error {
 	for k, i := range which {
 		batch.Calls[i] = part.Calls[k]
 	}
+	batch.stepped = batch.stepped || part.stepped
 	return err
 }
 
@@ -226,7 +246,7 @@ func (l *lane) withoutVotes(ctx context.Context, batch *Batch, refusal error) er
 // give no vote now; err that it could not be asked.
 func (l *lane) admit(ctx context.Context, mode string) (refusal, err error) {
 	batch := Batch{WantReplication: true,
-		Calls: []Call{{Command: l.engine.admitMessage(l.lag(ctx), mode)}}}
+		Calls: []Call{{Command: l.engine.admitMessage(l.lag(), mode)}}}
 	if err := l.exec(ctx, &batch); err != nil {
 		return nil, err
 	}
@@ -290,4 +310,11 @@ func isRefused(err error) bool {
 }
 
 // lag is how long an old primary may go on taking writes after a replica was promoted.
-func (l *lane) lag(context.Context) time.Duration { return unknownLag }
+func (l *lane) lag() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.facts.known && l.facts.Lag > 0 {
+		return l.facts.Lag
+	}
+	return unknownLag
+}

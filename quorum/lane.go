@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/quorumlock/quorumlock/internal/clock"
 )
 
 // Why a message got no answer. They do not wrap context errors: a caller who asks whether its own
@@ -71,22 +73,26 @@ type lane struct {
 	timeout time.Duration // of a flight
 	trouble func(node int, err error)
 
-	mu       sync.Mutex // guards all below
-	closed   bool
-	queue    []*request          // may be sent now
-	busy     map[string]*request // by key: the message that the others about it wait for
-	flights  []*flight
-	failing  error // nil: the node answers
-	pace     pace
-	watch    *time.Timer // looks after deadlines; nil until first needed
-	watchAt  time.Time   // when it fires; zero: not set
-	probe    probe
-	guard    guard
-	debts    []debt
-	debtWait time.Duration
-	debtTry  *time.Timer
-	drained  chan struct{} // after drain: closed when no message is queued or under way
-	idle     chan struct{} // after close: closed when nothing is under way
+	mu        sync.Mutex // guards all below
+	closed    bool
+	queue     []*request          // may be sent now
+	busy      map[string]*request // by key: the message that the others about it wait for
+	flights   []*flight
+	failing   error // nil: the node answers
+	pace      pace
+	watch     *time.Timer // looks after deadlines; nil until first needed
+	watchAt   time.Time   // when it fires; zero: not set
+	probe     probe
+	guard     guard
+	skew      skew
+	stepped   time.Duration // the last step of the node's clock that was charged to it
+	steppedAt clock.Reading
+	facts     facts
+	debts     []debt
+	debtWait  time.Duration
+	debtTry   *time.Timer
+	drained   chan struct{} // after drain: closed when no message is queued or under way
+	idle      chan struct{} // after close: closed when nothing is under way
 }
 
 // A flight is one batch under way.
@@ -251,7 +257,11 @@ func (l *lane) exec(ctx context.Context, batch *Batch) (err error) {
 	for i := range batch.Calls {
 		batch.Calls[i].Reply, batch.Calls[i].Err, batch.Calls[i].Void = "", nil, false
 	}
-	return ownWords(l.node.Exec(ctx, batch))
+	sent := l.engine.set.Clock.Now()
+	if err = ownWords(l.node.Exec(ctx, batch)); err == nil && l.engine.set.Guard {
+		batch.stepped = l.sight(batch, sent, l.engine.set.Clock.Now()) || batch.stepped
+	}
+	return err
 }
 
 // ownWords keeps the text of a time-out of ours and takes its identity away: a caller who asks

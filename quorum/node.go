@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/quorumlock/quorumlock/internal/script"
 )
@@ -23,6 +24,14 @@ type Node interface {
 	// stopped answering half-way; answers of single calls, errors among them, are in the calls.
 	// It should return when ctx ends but need not: the engine stops waiting by itself.
 	Exec(ctx context.Context, batch *Batch) error
+
+	// Describe asks the node what it says of itself: INFO and CONFIG. Where the node refuses to
+	// say, the error is its error reply.
+	Describe(ctx context.Context) (Facts, error)
+
+	// Fresh reports whether a new connection was made since Fresh was last called, so that the
+	// address may lead to another server by now.
+	Fresh() bool
 
 	// Listen opens a subscription without channels. The node tells heard what comes, from one
 	// goroutine, until the listener is closed.
@@ -44,6 +53,8 @@ type Batch struct {
 	WantReplication bool
 	Replication     string
 	ReplicationErr  error
+
+	stepped bool // the node's clock was stepped not long ago
 }
 
 // A Call is one command of a batch, and what the node answered to it.
@@ -98,10 +109,14 @@ func (c *Command) Arg(i int) string {
 		return arg
 	case *string:
 		return *arg
+	case int64:
+		return strconv.FormatInt(arg, 10)
 	case *int64:
-		return fmt.Sprint(*arg)
+		return strconv.FormatInt(*arg, 10)
+	case uint64:
+		return strconv.FormatUint(arg, 10)
 	case *uint64:
-		return fmt.Sprint(*arg)
+		return strconv.FormatUint(*arg, 10)
 	default:
 		return fmt.Sprint(arg)
 	}

@@ -54,6 +54,7 @@ func (l *lane) probeNode() {
 	back := err == nil && l.failing != nil && !l.closed
 	if back {
 		l.failing = nil
+		l.facts.due = true // the address may lead to another server now
 		l.probe.timer.Stop()
 	} else if err != nil && l.failing != nil {
 		l.failing = err

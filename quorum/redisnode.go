@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,6 +19,7 @@ type RedisNode struct {
 	client  *redis.Client
 	own     bool
 	timeout time.Duration
+	fresh   atomic.Bool // a connection was made; always false with a user's client
 }
 
 // Wrap makes a node of a client that the user made and goes on owning.
@@ -111,6 +113,20 @@ func (n *RedisNode) pipeline(
 	}
 	return nil
 }
+
+// Describe asks for INFO, and for the one setting that INFO does not show.
+func (n *RedisNode) Describe(ctx context.Context) (Facts, error) {
+	pipe := n.client.Pipeline()
+	info := pipe.Info(ctx)
+	lag := pipe.ConfigGet(ctx, "min-replicas-max-lag")
+	if _, err := pipe.Exec(ctx); err != nil && !isErrorReply(err) {
+		return Facts{}, err
+	}
+	return readFacts(info.Val(), lag.Val()["min-replicas-max-lag"]), info.Err()
+}
+
+// Fresh reports whether a connection was made since it was last called.
+func (n *RedisNode) Fresh() bool { return n.fresh.Load() && n.fresh.Swap(false) }
 
 // isErrorReply reports whether the node itself answered with an error: the connection is sound.
 func isErrorReply(err error) bool {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quorumlock/quorumlock/internal/clock"
@@ -24,6 +25,8 @@ type Client struct {
 	keeper keeper
 	lines  lines
 	teller teller
+
+	notBefore atomic.Int64 // monotonic clock: rounds begun up to then count from a wrong moment
 
 	done  chan struct{}  // closed when Close begins
 	calls sync.WaitGroup // TryLock and Lock calls under way; added to under mu
@@ -111,6 +114,29 @@ func (c *Client) nodeChanged(node int, err error) {
 		c.log.Info("redlock: node answers again", "node", name)
 	}
 	c.cfg.Observer.node(NodeChange{Node: name, Err: err})
+}
+
+// nodeWarning reports what an operator should know of a node, once.
+func (c *Client) nodeWarning(node int, text string) {
+	c.log.Warn("redlock: node "+text, "node", c.engine.NodeName(node))
+}
+
+// ownStep is for our own clocks having stood still for d: every validity is that much shorter.
+func (c *Client) ownStep(d time.Duration) {
+	c.log.Warn("redlock: the clocks of this machine stood still, or were stepped", "by", d)
+	if d <= 0 {
+		return
+	}
+	// Rounds that began before it count from too late a moment: what they say is not used.
+	c.notBefore.Store(int64(c.clock.Now().Mono))
+	for _, l := range c.keeper.all() {
+		l.shorten(d)
+	}
+}
+
+// misdated reports whether a round began before our clocks stood still unseen.
+func (c *Client) misdated(started clock.Reading) bool {
+	return int64(started.Mono) <= c.notBefore.Load() && c.notBefore.Load() != 0
 }
 
 // begin enters a call that Close waits for. The caller ends it with c.calls.Done.

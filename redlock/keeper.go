@@ -84,6 +84,13 @@ func (k *keeper) run() {
 	}
 }
 
+// all are the locks that are held.
+func (k *keeper) all() []*Lock {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return append([]*Lock(nil), k.locks...)
+}
+
 // close stops the timer and hands over the locks that are held.
 func (k *keeper) close() []*Lock {
 	k.mu.Lock()

@@ -73,7 +73,7 @@ func (c *Client) newLock(
 	defer l.mu.Unlock()
 	var err *RoundError
 	switch now := c.clock.Now(); {
-	case now.Until(l.until) <= 0:
+	case now.Until(l.until) <= 0 || c.misdated(l.won):
 		err = c.roundError("lock", name, out.Errs)
 		err.Votes, err.kinds = out.Votes, []error{ErrNoQuorum}
 		err.detail = fmt.Sprintf("the round took longer than the validity of a TTL of %v", o.ttl)
@@ -178,6 +178,20 @@ func (l *Lock) judge() {
 		}
 		err.detail = "its validity is over"
 		l.lose(err, true)
+	}
+}
+
+// shorten takes d off the validity, for time that our clocks did not see.
+func (l *Lock) shorten(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state != held {
+		return
+	}
+	l.until, l.renewAt = l.until.Add(-d), l.renewAt.Add(-d)
+	l.judge()
+	if l.state == held {
+		l.client.keeper.schedule(l, l.nextLook())
 	}
 }
 

@@ -112,8 +112,8 @@ func (l *Lock) apply(x quorum.Extension, ttl time.Duration) error {
 	err := c.roundError("extend", l.name, x.Errs)
 	err.Votes = x.Tally.Ours
 	err.Holder, err.Remaining = quorum.Identity(x.Holder), x.Remaining
-	switch x.Verdict {
-	case quorum.HoldGone:
+	switch {
+	case x.Verdict == quorum.HoldGone:
 		err.kinds = []error{ErrLost}
 		err.detail = "its keys are gone from a majority of the nodes"
 		if x.Tally.Rival >= c.engine.Quorum() {
@@ -121,7 +121,11 @@ func (l *Lock) apply(x quorum.Extension, ttl time.Duration) error {
 		}
 		l.lose(err, true)
 		return err
-	case quorum.HoldUnknown:
+	case c.misdated(x.Started):
+		err.kinds = []error{ErrNoQuorum}
+		err.detail = "the clocks of this machine stood still meanwhile"
+		return err
+	case x.Verdict == quorum.HoldUnknown:
 		err.kinds = []error{ErrNoQuorum}
 		return err
 	}

@@ -23,6 +23,7 @@ type Node struct {
 	paused    bool
 	lives     int // restarts, so that a message notices one under its feet
 	identity  identity
+	nature    Nature
 	refusals  refusals
 	full      bool
 	silence   silence

@@ -98,6 +98,15 @@ func parseNode(reply *Reply, rest string) (string, error) {
 // ParseExtend takes the reply of extend.lua apart.
 func ParseExtend(text string) (Reply, error) { return parseShort(text, true) }
 
+// NodeTime is the node's time in the reply of a timed script; 0 if there is none.
+func NodeTime(text string) time.Duration {
+	reply, _, err := parseHead(text, "+=-0~!", true)
+	if err != nil {
+		return 0
+	}
+	return reply.Time
+}
+
 // ParseRelease takes the reply of release.lua apart; that of raise.lua has the same form.
 func ParseRelease(text string) (Reply, error) { return parseShort(text, false) }
 

@@ -21,6 +21,8 @@ type Script struct {
 	Text string
 	SHA  string // of Text, in hexadecimal, as EVALSHA wants it
 	Keys int    // how many of the arguments are keys
+
+	Timed bool // its replies carry the node's time after the letter
 }
 
 //go:embed acquire.lua
@@ -40,8 +42,8 @@ var admitText string
 
 // The scripts of a lock, and Admit of a node.
 var (
-	Acquire = newScript("acquire", acquireText, 3)
-	Extend  = newScript("extend", extendText, 2)
+	Acquire = timed(newScript("acquire", acquireText, 3))
+	Extend  = timed(newScript("extend", extendText, 2))
 	Raise   = newScript("raise", raiseText, 2)
 	Release = newScript("release", releaseText, 1)
 	Admit   = newScript("admit", admitText, 1)
@@ -50,4 +52,9 @@ var (
 func newScript(name, text string, keys int) *Script {
 	sum := sha1.Sum([]byte(text))
 	return &Script{Name: name, Text: text, SHA: hex.EncodeToString(sum[:]), Keys: keys}
+}
+
+func timed(s *Script) *Script {
+	s.Timed = true
+	return s
 }

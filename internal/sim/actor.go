@@ -133,12 +133,12 @@ func (a *actor) asked(what string, l *redlock.Lock, err error, ttl time.Duration
 		a.watch.won(l, a.who, ttl)
 		a.counts.Wins.Add(1)
 		what = fmt.Sprintf("%s: won, token %d", what, l.Token())
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		a.counts.Ended.Add(1)
 	case errors.Is(err, redlock.ErrHeld):
 		a.counts.Held.Add(1)
 	case errors.Is(err, redlock.ErrNoQuorum):
 		a.counts.NoQuorum.Add(1)
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		a.counts.Ended.Add(1)
 	default:
 		a.watch.violation("%s: %s: an error of no known kind: %v", a.who, what, err)
 	}

@@ -1,0 +1,161 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/quorumlock/quorumlock/internal/clock"
+	"github.com/quorumlock/quorumlock/internal/script"
+)
+
+// The clock watch. Keys live by their node's wall clock, so a node whose clock steps has forgotten
+// locks, or keeps them too long. Replies carry the node's time; a step against our monotonic clock
+// takes the node's vote for MaxTTL, for all clients, through ql:node. But a step that most nodes
+// seem to have made together is that of our own clock, which stands still while a machine is
+// suspended: it is charged to us.
+
+var errClockStepped = errors.New("gives no vote: its clock was stepped")
+
+// sight takes in the first reply of a batch that carries the node's time, and reports whether the
+// node's clock has stepped.
+func (l *lane) sight(batch *Batch, sent, received clock.Reading) (stepped bool) {
+	var nodeTime time.Duration
+	for i := range batch.Calls {
+		c := &batch.Calls[i]
+		if c.Err == nil && c.Command.Script.Timed {
+			nodeTime = script.NodeTime(c.Reply)
+			break
+		}
+	}
+	if nodeTime == 0 {
+		return false
+	}
+	limit := stepLimit(l.engine.set.MaxTTL, l.engine.set.DriftFactor)
+	see := sighting{node: nodeTime, sent: sent.Mono, received: received.Mono,
+		own: received.Wall - received.Mono}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := l.skew
+	now, step := before.next(see, limit)
+	l.skew = now
+	if step == 0 {
+		return l.distrusted(received)
+	}
+	// Both our clocks know of a suspension that the wall clock has made up for.
+	if own := see.own - before.own; own != 0 && together([]time.Duration{step}, own, limit) == 1 {
+		return l.distrusted(received)
+	}
+	l.stepped, l.steppedAt = step, received
+	go l.engine.weigh(l, step, limit)
+	return true
+}
+
+// distrusted reports whether the node's clock has stepped not long ago. Called with l.mu held.
+func (l *lane) distrusted(now clock.Reading) bool {
+	return l.stepped != 0 && now.Since(l.steppedAt) < l.engine.largest.Load().d
+}
+
+// weigh decides whose clock has stepped, the node's or ours. It asks all other nodes for their
+// time first: what they knew before the step says nothing.
+func (e *Engine) weigh(first *lane, step, limit time.Duration) {
+	e.weighing.Lock() // one at a time: several nodes may find the same step at once
+	defer e.weighing.Unlock()
+	if !first.stillStepped() {
+		return // charged to us meanwhile
+	}
+	var asked sync.WaitGroup
+	for _, l := range e.lanes {
+		if l != first {
+			asked.Go(l.askTime)
+		}
+	}
+	done := make(chan struct{})
+	go func() { asked.Wait(); close(done) }()
+	timer := time.NewTimer(e.set.NodeTimeout)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+	var steps []time.Duration
+	for _, l := range e.lanes {
+		l.mu.Lock()
+		if l.skew.known {
+			steps = append(steps, l.stepped)
+		}
+		l.mu.Unlock()
+	}
+	if n := together(steps, step, limit); n > len(steps)/2 {
+		e.chargeUs(step, limit)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), e.set.NodeTimeout)
+	defer cancel()
+	if _, off := first.expected(); !off {
+		_, _ = first.admit(ctx, "renew") // where it fails, this client's own memory has to do
+	}
+	e.trouble(first.index, fmt.Errorf("%w by %v; its vote is taken for %v",
+		errClockStepped, step.Round(time.Millisecond), e.largest.Load().d))
+}
+
+func (l *lane) stillStepped() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stepped != 0
+}
+
+// askTime makes one sighting, by an extend of nothing.
+func (l *lane) askTime() {
+	done := make(chan struct{})
+	l.submit(&request{command: l.engine.extendMessage("ql:time", "", time.Millisecond, false),
+		to: doneReceiver(done), node: l.index,
+		deadline: time.Now().Add(l.timeout)})
+	<-done
+}
+
+type doneReceiver chan struct{}
+
+func (d doneReceiver) answer(_ *request, a answer) {
+	if !a.late {
+		close(d)
+	}
+}
+
+// chargeUs is for a step that most nodes seem to have made: our clocks stood still for that long,
+// and nobody's vote is taken. Forward, every validity is that much shorter.
+func (e *Engine) chargeUs(step, limit time.Duration) {
+	for _, l := range e.lanes {
+		l.mu.Lock()
+		if together([]time.Duration{l.stepped}, step, limit) == 1 {
+			l.stepped = 0
+		}
+		l.mu.Unlock()
+	}
+	if e.set.OwnStep != nil {
+		e.set.OwnStep(step)
+	}
+}
+
+// Offset is how far this machine's wall clock is behind the nodes' clocks at the median: the
+// quorum clock shows the wall clock plus the offset. It is not known before a majority of the
+// nodes has answered once.
+func (e *Engine) Offset() (offset time.Duration, known bool) {
+	own := e.set.Clock.Now()
+	var all []time.Duration
+	for _, l := range e.lanes {
+		l.mu.Lock()
+		if l.skew.known {
+			all = append(all, l.skew.middle()-(own.Wall-own.Mono))
+		}
+		l.mu.Unlock()
+	}
+	if len(all) < e.Quorum() {
+		return 0, false
+	}
+	slices.Sort(all)
+	return all[len(all)/2], true
+}
