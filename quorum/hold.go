@@ -16,6 +16,8 @@ type Extension struct {
 	Errs      []NodeErr
 	Holder    string        // the rival found on the most nodes
 	Remaining time.Duration // what it has left
+	Voters    Set           // Swap: nodes that handed the key over
+	Err       error         // Swap: the context's error, if that ended it
 }
 
 // HoldVerdict is what the nodes said of a lock that was held.
@@ -143,7 +145,7 @@ func (e *Engine) Release(h Hold, decided func(Freeing)) {
 	until := time.Now().Add(h.TTL)
 	p := &poll{
 		engine:  e,
-		command: e.releaseMessage(h.Name, h.Token),
+		command: e.releaseMessage(h.Name, h.Token, h.Keep),
 		parse:   script.ParseRelease,
 		enough: func(t Tally) bool {
 			return t.Ours+t.Nobody >= quorum || t.Rival >= quorum
@@ -195,4 +197,77 @@ func (e *Engine) raise(ctx context.Context, claim Claim, fencing uint64) (bool, 
 	}
 	tally, errs := p.sum()
 	return tally.Ours >= quorum, errs, nil
+}
+
+// Swap makes a lock that goes by the owner token from one that goes by to, on a majority of all
+// nodes, on each of which it was from's until then. It blocks until that is decided. Where it
+// fails, what was swapped is swapped back, so that the handle can be tried again.
+func (e *Engine) Swap(ctx context.Context, name, from, to string, ttl time.Duration) Extension {
+	all := Set(1<<len(e.lanes) - 1)
+	quorum := e.Quorum()
+	done := make(chan struct{})
+	p := &poll{
+		engine:  e,
+		command: e.swapMessage(name, from, to, ttl),
+		started: e.set.Clock.Now(),
+		parse:   script.ParseExtend,
+		enough:  func(t Tally) bool { return DecideHold(t, quorum) != HoldUnknown },
+		decided: func(*poll) { close(done) },
+	}
+	p.send(all, 0, e.messageTimeout(ttl))
+	x := Extension{Started: p.started}
+	select {
+	case <-done:
+		x.Tally, x.Errs = p.sum()
+		x.Verdict = DecideHold(x.Tally, quorum)
+	case <-ctx.Done():
+		x.Err = ctx.Err()
+	case <-e.stopped:
+		x.Err = ErrStopped
+	}
+	if x.Verdict != HoldKept {
+		x.Holder, x.Remaining = p.rival()
+		back := &poll{engine: e, command: e.swapMessage(name, to, from, time.Millisecond),
+			parse: script.ParseExtend, enough: func(Tally) bool { return false },
+			decided: func(*poll) {}}
+		back.send(all, 0, e.set.NodeTimeout)
+		return x
+	}
+	x.Voters = p.voters()
+	return x
+}
+
+// An Inspection is what one node knows of a name.
+type Inspection struct {
+	Holder   string // owner token
+	Left     time.Duration
+	Register uint64
+	Err      error
+}
+
+// Inspect asks every node what it knows of a name. It blocks until all have answered, at most
+// NodeTimeout, or until ctx ends.
+func (e *Engine) Inspect(ctx context.Context, name string) ([]Inspection, error) {
+	done := make(chan struct{})
+	p := &poll{
+		engine: e, command: e.inspectMessage(name), parse: script.ParseInspect,
+		enough: func(Tally) bool { return false }, decided: func(*poll) { close(done) },
+	}
+	p.send(1<<len(e.lanes)-1, 0, e.set.NodeTimeout)
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-e.stopped:
+		return nil, ErrStopped
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := make([]Inspection, len(p.answers))
+	for i := range all {
+		a := &p.answers[i]
+		all[i] = Inspection{Holder: a.reply.Holder, Left: a.reply.Left,
+			Register: a.reply.Register, Err: a.err}
+	}
+	return all, nil
 }

@@ -48,8 +48,25 @@ func (e *Engine) raiseMessage(name, token string, fencing uint64) *Command {
 		key, e.registerKey(name), token, fencing, e.args.life)
 }
 
-// releaseMessage frees the lock where the key is ours.
-func (e *Engine) releaseMessage(name, token string) *Command {
+// releaseMessage frees the lock where the key is ours, or leaves it there for keep.
+func (e *Engine) releaseMessage(name, token string, keep time.Duration) *Command {
 	key := e.lockKey(name)
-	return newCommand(script.Release, key, nil, nil, nil, key, token, e.channel(name))
+	left := any("0")
+	if keep > 0 {
+		left = ceilMillis(keep)
+	}
+	return newCommand(script.Release, key, nil, nil, nil, key, token, e.channel(name), left)
+}
+
+// swapMessage hands the lock over from one owner token to another.
+func (e *Engine) swapMessage(name, from, to string, ttl time.Duration) *Command {
+	key := e.lockKey(name)
+	return newCommand(script.Swap, key, nil, nil, nil,
+		key, e.registerKey(name), from, to, ceilMillis(ttl), e.args.life)
+}
+
+// inspectMessage asks what a node knows of a name.
+func (e *Engine) inspectMessage(name string) *Command {
+	key := e.lockKey(name)
+	return newCommand(script.Inspect, key, nil, nil, nil, key, e.registerKey(name))
 }

@@ -15,6 +15,7 @@ type Hold struct {
 	TTL     time.Duration // the longest that a key of it may still live
 	Touched Set           // nodes that may have the key
 	Unsure  Set           // of these, where an unanswered message may still bring it
+	Keep    time.Duration // Release: the keys stay this long at the least
 	Voters  Set           // of these, where its being there proves that the node remembers
 }
 
@@ -129,6 +130,18 @@ func (p *poll) sum() (Tally, []NodeErr) {
 		}
 	}
 	return p.tally, errs
+}
+
+// voters are the nodes that said the key is ours.
+func (p *poll) voters() (voters Set) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.answers {
+		if p.answers[i].reply.Letter == script.Done {
+			voters |= 1 << i
+		}
+	}
+	return voters
 }
 
 // rival is the owner token found on the most nodes, and how long it has until it has lost enough.

@@ -1,5 +1,7 @@
 package quorum
 
+import "time"
+
 // A Vote is what one node said to a request for a lock, as far as the decision needs it.
 type Vote struct {
 	Kind   VoteKind
@@ -134,4 +136,28 @@ func ahead(nodes int, token string, rivalNodes int, rival string) bool {
 		return nodes > rivalNodes
 	}
 	return rival == "" || goesFirst(token, rival)
+}
+
+// Strongest is the owner token found on the most nodes, on how many, and how long until it has
+// lost its majority unless it is renewed.
+func Strongest(seen []Inspection) (holder string, nodes int, left time.Duration) {
+	votes := make([]Vote, len(seen))
+	free := 0
+	for i, s := range seen {
+		switch {
+		case s.Err != nil:
+		case s.Holder != "":
+			votes[i] = Vote{Kind: Refused, Holder: s.Holder}
+		default:
+			free++
+		}
+	}
+	nodes, holder = strongest(votes)
+	var lefts []time.Duration
+	for _, s := range seen {
+		if s.Err == nil && s.Holder == holder && holder != "" {
+			lefts = append(lefts, s.Left)
+		}
+	}
+	return holder, nodes, untilFree(lefts, free, Majority(len(seen)))
 }

@@ -26,5 +26,6 @@
 //	  - Every lock has a fencing token, in the same round trip.
 //
 // Files in reading order: client.go, config.go, acquire.go, lock.go, context.go, renew.go,
-// keeper.go, unlock.go, wait.go, do.go, errors.go, options.go, observer.go, explain.go.
+// keeper.go, unlock.go, wait.go, do.go, handle.go, inspect.go, admit.go, errors.go, options.go,
+// observer.go, explain.go.
 package redlock

@@ -51,12 +51,24 @@ const (
 	held
 	unlocking // Unlock began: not usable any more, perhaps not freed yet
 	freed
-	gone   // lost
-	closed // by Client.Close
+	gone     // lost
+	closed   // by Client.Close
+	detached // by Detach: somebody else goes on
 )
 
-// newLock makes a Lock of a won attempt, if its validity is not over by now.
+// newLock makes a Lock of a won attempt.
 func (c *Client) newLock(
+	ctx context.Context, name string, o lockOptions, out quorum.Outcome,
+) (*Lock, error) {
+	l, err := c.keep(ctx, name, o, out)
+	if err == nil {
+		out.OnLateVote(l.votes)
+	}
+	return l, err
+}
+
+// keep begins to hold what the nodes have granted, if its validity is not over by now.
+func (c *Client) keep(
 	ctx context.Context, name string, o lockOptions, out quorum.Outcome,
 ) (*Lock, error) {
 	l := &Lock{
@@ -68,7 +80,6 @@ func (c *Client) newLock(
 	if o.maxHold > 0 {
 		l.ends = out.Started.Add(o.maxHold)
 	}
-	out.OnLateVote(l.votes)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var err *RoundError

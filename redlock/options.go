@@ -13,6 +13,7 @@ type lockOptions struct {
 	ttl        time.Duration
 	renewEvery time.Duration
 	maxHold    time.Duration // 0: no limit
+	minHold    time.Duration
 	noRenewal  bool
 	faults     []error
 }
@@ -35,6 +36,19 @@ func WithMaxHold(d time.Duration) LockOption {
 	}
 }
 
+// WithMinHold keeps the name taken for at least d, counted from the round that won it: Unlock before
+// that does not free the lock but shortens it, in one step on each node, so that it ends by itself
+// at that time. At most the lock's TTL. It is for work that must not be repeated within d, however
+// short it is. Close frees at once.
+func WithMinHold(d time.Duration) LockOption {
+	return func(o *lockOptions) {
+		if d <= 0 {
+			o.faults = append(o.faults, invalid("WithMinHold(%v): must be positive", d))
+		}
+		o.minHold = d
+	}
+}
+
 // WithoutRenewal leaves renewing to you: the lock ends with its validity unless you call Extend.
 func WithoutRenewal() LockOption {
 	return func(o *lockOptions) { o.noRenewal = true }
@@ -54,6 +68,8 @@ func (c *Client) options(opts []LockOption) (lockOptions, error) {
 		return o, o.faults[0]
 	case o.ttl <= 0:
 		return o, invalid("WithTTL(%v): must be positive", o.ttl)
+	case o.minHold > o.ttl:
+		return o, invalid("WithMinHold(%v): above the lock's TTL, %v; see WithTTL", o.minHold, o.ttl)
 	case o.ttl > c.cfg.MaxTTL:
 		return o, invalid("WithTTL(%v): above Config.MaxTTL, %v", o.ttl, c.cfg.MaxTTL)
 	}

@@ -23,6 +23,9 @@ type freeing struct {
 // ErrLost: the lock had been lost before. ErrNotHeld with ErrHeld: and another has it by now.
 // ErrNotHeld alone: it never was held. ErrClosed: Close has dealt with it.
 //
+// With WithMinHold the keys are not freed before their time: they are shortened to it, and the lock
+// ends by itself then.
+//
 // A key that is gone while the validity still runs counts as freed: a client that repeats commands
 // may have done it unseen. So does, after a release of ours that got no answer, a rival's.
 func (l *Lock) Unlock(_ context.Context) error {
@@ -35,7 +38,7 @@ func (l *Lock) Unlock(_ context.Context) error {
 	case freed:
 		l.mu.Unlock()
 		return nil
-	case closed:
+	case closed, detached:
 		defer l.mu.Unlock()
 		return l.overError("unlock")
 	case held:
@@ -69,6 +72,7 @@ func (l *Lock) release(f *freeing) {
 	l.asked = l.asked || !lostBefore
 	began := c.clock.Now()
 	span := began.Since(l.won)
+	hold.Keep = max(l.options.minHold-span, 0)
 	l.mu.Unlock()
 	defer l.mu.Lock()
 	c.engine.Release(hold, func(got quorum.Freeing) {

@@ -95,7 +95,27 @@ func parseNode(reply *Reply, rest string) (string, error) {
 	return rest, nil
 }
 
-// ParseExtend takes the reply of extend.lua apart.
+// ParseInspect takes the reply of inspect.lua apart.
+func ParseInspect(text string) (Reply, error) {
+	reply, rest, err := parseHead(text, "0-", true)
+	if err != nil {
+		return Reply{}, err
+	}
+	register, rest, err := cutNumber(rest)
+	if err != nil {
+		return Reply{}, badReply(text)
+	}
+	reply.Register = uint64(register)
+	if reply.Letter == Rival {
+		return parseRival(reply, rest, text)
+	}
+	if rest != "" {
+		return Reply{}, badReply(text)
+	}
+	return reply, nil
+}
+
+// ParseExtend takes the reply of extend.lua apart; that of swap.lua has the same form.
 func ParseExtend(text string) (Reply, error) { return parseShort(text, true) }
 
 // NodeTime is the node's time in the reply of a timed script; 0 if there is none.

@@ -6,7 +6,8 @@
 // Replies are one short string and arguments are shared between the nodes: with go-redis that
 // costs about two allocations a command, against fifteen for an array with arguments of its own.
 //
-// In reading order: acquire.lua, extend.lua, raise.lua, release.lua, admit.lua, reply.go.
+// In reading order: acquire.lua, extend.lua, raise.lua, release.lua, swap.lua,
+// inspect.lua, admit.lua, reply.go.
 package script
 
 import (
@@ -40,12 +41,20 @@ var releaseText string
 //go:embed admit.lua
 var admitText string
 
+//go:embed inspect.lua
+var inspectText string
+
+//go:embed swap.lua
+var swapText string
+
 // The scripts of a lock, and Admit of a node.
 var (
 	Acquire = timed(newScript("acquire", acquireText, 3))
 	Extend  = timed(newScript("extend", extendText, 2))
 	Raise   = newScript("raise", raiseText, 2)
 	Release = newScript("release", releaseText, 1)
+	Swap    = timed(newScript("swap", swapText, 2))
+	Inspect = timed(newScript("inspect", inspectText, 2))
 	Admit   = newScript("admit", admitText, 1)
 )
 

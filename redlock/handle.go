@@ -1,0 +1,140 @@
+package redlock
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"strings"
+	"time"
+
+	"github.com/quorumlock/quorumlock/quorum"
+)
+
+// handleMark begins every handle, with the version of its form.
+const handleMark = "qlh1."
+
+// A handle is a held lock as text, from Detach to Resume.
+type handle struct {
+	Prefix  []byte    `json:"p"` // bytes: a name need not be UTF-8
+	Name    []byte    `json:"n"`
+	Token   string    `json:"o"`
+	Fencing uint64    `json:"f"`
+	TTL     int64     `json:"t"` // ns
+	Until   time.Time `json:"u"` // the keys have ended by then, on the clock of who detached
+}
+
+// Detach ends this Lock without freeing it, and returns a handle with which one Resume, here or in
+// another process, goes on holding it under the same fencing token and without a gap. Nobody
+// renews the lock in between: resume it within its TTL. Whoever has the handle can take the lock.
+// It does not block. The Lock's context ends, with a cause that matches ErrNotHeld.
+//
+// Errors: ErrLost, ErrNotHeld, ErrClosed: there is nothing to detach.
+func (l *Lock) Detach() (string, error) {
+	if l == nil || l.client == nil {
+		return "", &RoundError{Op: "detach", kinds: []error{ErrNotHeld}}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.judge()
+	if l.state != held {
+		return "", l.overError("detach")
+	}
+	payload, err := json.Marshal(handle{
+		Prefix: []byte(l.client.cfg.Prefix), Name: []byte(l.name), Token: l.token,
+		Fencing: l.fencing, TTL: int64(l.options.ttl),
+		Until: l.until.Time().Add(l.drift()).UTC(),
+	})
+	if err != nil {
+		return "", fmt.Errorf("redlock: detach %q: %w", l.name, err)
+	}
+	l.finish(detached, &RoundError{Op: "hold", Name: l.name, kinds: []error{ErrNotHeld},
+		detail: "it was detached"})
+	text := base64.RawURLEncoding.EncodeToString(payload)
+	return fmt.Sprintf("%s%s.%08x", handleMark, text, crc32.ChecksumIEEE(payload)), nil
+}
+
+// parseHandle reads a handle, and says what is wrong with one that is not whole.
+func parseHandle(text string) (handle, error) {
+	var h handle
+	rest, ok := strings.CutPrefix(text, handleMark)
+	body, sum, whole := strings.Cut(rest, ".")
+	switch {
+	case !ok:
+		return h, invalid("handle: it does not begin with %q, as what Detach returns does", handleMark)
+	case !whole || len(sum) != 8:
+		return h, invalid("handle: it is truncated")
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(body)
+	if err != nil || fmt.Sprintf("%08x", crc32.ChecksumIEEE(payload)) != sum {
+		return h, invalid("handle: it was altered or truncated")
+	}
+	if err := json.Unmarshal(payload, &h); err != nil {
+		return h, invalid("handle: %v", err)
+	}
+	return h, nil
+}
+
+// Resume goes on holding what Detach has let go of: the name is the handle's, the fencing token
+// stays. It first changes the owner token on the nodes, so that of several calls with one handle
+// one at the most succeeds, and the Lock that was detached can touch nothing any more. It blocks
+// for one round, at most NodeTimeout, and at most until ctx ends.
+//
+// Errors: ErrInvalid: the handle is not whole, or of a client with another Prefix. ErrLost: its
+// lock has ended, or was resumed before (with ErrHeld if another holds it). ErrNoQuorum: too few
+// nodes answered; the handle can be tried again while its TTL lasts. ErrClosed, or the context's
+// error.
+func (c *Client) Resume(ctx context.Context, text string, opts ...LockOption) (*Lock, error) {
+	h, err := parseHandle(text)
+	if err != nil {
+		return nil, fmt.Errorf("redlock: resume: %w", err)
+	}
+	name := string(h.Name)
+	if string(h.Prefix) != c.cfg.Prefix {
+		return nil, fmt.Errorf("redlock: resume %q: %w", name,
+			invalid("handle: it is of a client with Prefix %q, this one has %q", h.Prefix, c.cfg.Prefix))
+	}
+	o, err := c.options(opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.begin(ctx, "resume", name); err != nil {
+		return nil, err
+	}
+	defer c.calls.Done()
+	token := quorum.NewToken(c.cfg.Identity)
+	x := c.engine.Swap(ctx, name, h.Token, token, o.ttl)
+	if x.Verdict != quorum.HoldKept {
+		return nil, c.resumeError(name, h, x)
+	}
+	all := quorum.Set(1<<c.engine.Nodes() - 1)
+	return c.keep(ctx, name, o, quorum.Outcome{
+		Verdict: quorum.Won, Votes: x.Tally.Ours, Errs: x.Errs, Started: x.Started, Token: token,
+		Fencing: h.Fencing, Touched: all, Unsure: all &^ x.Voters, Voters: x.Voters,
+	})
+}
+
+// resumeError says why a handle could not be resumed.
+func (c *Client) resumeError(name string, h handle, x quorum.Extension) error {
+	e := c.roundError("resume", name, x.Errs)
+	e.Votes = x.Tally.Ours
+	e.Holder, e.Remaining = quorum.Identity(x.Holder), x.Remaining
+	switch {
+	case errors.Is(x.Err, quorum.ErrStopped):
+		e.kinds = []error{ErrClosed}
+	case x.Err != nil:
+		e.kinds = []error{ErrNoQuorum, x.Err}
+	case x.Verdict == quorum.HoldUnknown:
+		e.kinds = []error{ErrNoQuorum}
+	case x.Tally.Rival >= c.engine.Quorum():
+		e.kinds = []error{ErrLost, ErrHeld}
+		e.detail = "the handle was resumed before, or its lock has ended and another has it"
+	default:
+		e.kinds = []error{ErrLost}
+		e.detail = fmt.Sprintf("the handle's lock has ended; it was good until %s",
+			h.Until.Format(time.RFC3339))
+	}
+	return e
+}
