@@ -129,6 +129,9 @@ func (c *Client) Lock(ctx context.Context, name string, opts ...LockOption) (*Lo
 		case !errors.As(err, &round) || errors.Is(err, ErrClosed):
 			return nil, err
 		case ctx.Err() != nil:
+			if said := c.lines.last(name); said != nil && errors.Is(round, ctx.Err()) {
+				round = said // an attempt that was cut short is no answer
+			}
 			return nil, c.gaveUp(ctx, name, round)
 		}
 		c.lines.told(name, round)
