@@ -80,6 +80,9 @@ func FuzzAddrHidesPassword(f *testing.F) {
 		if at < 0 || strings.Index(addr, password)+len(password) != at {
 			return // not where a password stands
 		}
+		if strings.Contains(addr[at:], password) || strings.Contains(addr[:at-len(password)], password) {
+			return // a host of the same name may be shown
+		}
 		if name := quorum.AddrName(addr); strings.Contains(name, password) {
 			t.Errorf("AddrName(%q) = %q", addr, name)
 		}

@@ -108,8 +108,8 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 		reply, err := ParseAcquire(text)
-		if err != nil {
-			return
+		if err != nil || reply.MaxTTL == math.MaxInt64 || reply.Left == math.MaxInt64 {
+			return // what does not fit a time.Duration is cut off
 		}
 		again, err := ParseAcquire(write(reply))
 		if err != nil || again != reply {
