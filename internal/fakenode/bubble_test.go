@@ -44,7 +44,7 @@ func acquire(token string) *quorum.Command {
 
 func extend(token string) *quorum.Command { return nodetest.Extend(keys, token, ttl, week) }
 
-func release(token string) *quorum.Command { return nodetest.Release(keys, token) }
+func release(token string) *quorum.Command { return nodetest.Release(keys, token, 0) }
 
 func batchOf(commands ...*quorum.Command) *quorum.Batch {
 	batch := &quorum.Batch{}

@@ -17,6 +17,8 @@ var scripts = map[string]func(*run) string{
 	script.Extend.Name:  extend,
 	script.Raise.Name:   raise,
 	script.Release.Name: release,
+	script.Swap.Name:    swap,
+	script.Inspect.Name: inspect,
 	script.Admit.Name:   admit,
 }
 

@@ -101,8 +101,13 @@ func (v *view) get(key string) (string, bool) {
 	return e.text, true
 }
 
+// set is SET PX: it writes over whatever is there.
+func (v *view) set(key, text, px string) { v.write(key, text, px, false) }
+
 // setNX is SET NX PX: it reports whether it set the key.
-func (v *view) setNX(key, text, px string) bool {
+func (v *view) setNX(key, text, px string) bool { return v.write(key, text, px, true) }
+
+func (v *view) write(key, text, px string, onlyNew bool) bool {
 	if !v.mayWrite(true) {
 		return false
 	}
@@ -113,7 +118,7 @@ func (v *view) setNX(key, text, px string) bool {
 	case ms <= 0:
 		v.fail("ERR invalid expire time in 'set' command")
 		return false
-	case v.find(key) != nil:
+	case onlyNew && v.find(key) != nil:
 		return false
 	}
 	v.entries[key] = &entry{text: text, endMS: v.nowMS() + ms}

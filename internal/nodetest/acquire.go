@@ -141,9 +141,7 @@ func refusesRivals(a *asker) {
 		if reply.Holder != rival {
 			a.Errorf("holder: got %q, want %q", reply.Holder, rival)
 		}
-		if reply.Left > time.Minute || reply.Left < time.Minute-patience {
-			a.Errorf("left: got %v, want a minute or a little less", reply.Left)
-		}
+		a.wantMinute(reply.Left)
 		if text, ok := a.Data.Get(a.keys.Lock); !ok || text != rival {
 			a.Errorf("lock: got %q, want it to stay %q", text, rival)
 		}

@@ -89,6 +89,9 @@ func (a *asker) wish(token string) Acquire {
 // proposal is a fencing token as the engine proposes it.
 func proposal() uint64 { return uint64(time.Now().UnixMicro()) }
 
+// A parser takes the replies of a script apart.
+type parser func(text string) (script.Reply, error)
+
 // acquire wants a reply of this letter.
 func (a *asker) acquire(w Acquire, letter byte) script.Reply {
 	a.Helper()
@@ -107,12 +110,20 @@ func (a *asker) raise(token string, fencing uint64, letter byte) script.Reply {
 
 func (a *asker) release(token string, letter byte) script.Reply {
 	a.Helper()
-	return a.parsed(Release(a.keys, token), script.ParseRelease, letter)
+	return a.parsed(Release(a.keys, token, 0), script.ParseRelease, letter)
 }
 
-func (a *asker) parsed(
-	c *quorum.Command, parse func(string) (script.Reply, error), letter byte,
-) script.Reply {
+func (a *asker) swap(from, to string, ttl time.Duration, letter byte) script.Reply {
+	a.Helper()
+	return a.parsed(Swap(a.keys, from, to, ttl, week), script.ParseExtend, letter)
+}
+
+func (a *asker) inspect(letter byte) script.Reply {
+	a.Helper()
+	return a.parsed(Inspect(a.keys), script.ParseInspect, letter)
+}
+
+func (a *asker) parsed(c *quorum.Command, parse parser, letter byte) script.Reply {
 	a.Helper()
 	text := a.text(c)
 	reply, err := parse(text)

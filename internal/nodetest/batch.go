@@ -19,7 +19,7 @@ var batchClaims = []claim{
 		rival.Proposed = mine.Proposed
 		batch := a.exec(
 			mine.Command(), rival.Command(), Extend(a.keys, mine.Token, time.Minute, week),
-			Release(a.keys, mine.Token), rival.Command(), Extend(a.keys, mine.Token, time.Minute, week))
+			Release(a.keys, mine.Token, 0), rival.Command(), Extend(a.keys, mine.Token, time.Minute, week))
 		a.wantLetters(batch, "+-+++-")
 		a.wantHolder(rival.Token)
 		a.wantRegister(digits(mine.Proposed + 1))
@@ -28,7 +28,7 @@ var batchClaims = []claim{
 		other := a.named("other")
 		a.Data.SetHash(a.keys.Lock, map[string]string{"field": "text"}, 0)
 		batch := a.exec(other.wish("ql1:me/1").Command(), a.wish("ql1:me/1").Command(),
-			Release(other.keys, "ql1:me/1"))
+			Release(other.keys, "ql1:me/1", 0))
 		if err := batch.Calls[1].Err; err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
 			a.Errorf("second call: got %v, want WRONGTYPE", err)
 		}

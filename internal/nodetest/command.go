@@ -54,9 +54,20 @@ func Raise(keys Keys, token string, fencing uint64, life time.Duration) *quorum.
 	return Command(script.Raise, keys.Lock, keys.Register, token, fencing, life.Milliseconds())
 }
 
-// Release makes the message of release.lua.
-func Release(keys Keys, token string) *quorum.Command {
-	return Command(script.Release, keys.Lock, token, keys.Channel)
+// Release makes the message of release.lua. The key stays for keep; mostly zero.
+func Release(keys Keys, token string, keep time.Duration) *quorum.Command {
+	return Command(script.Release, keys.Lock, token, keys.Channel, keep.Milliseconds())
+}
+
+// Swap makes the message of swap.lua.
+func Swap(keys Keys, from, to string, ttl, life time.Duration) *quorum.Command {
+	return Command(script.Swap, keys.Lock, keys.Register, from, to,
+		ttl.Milliseconds(), life.Milliseconds())
+}
+
+// Inspect makes the message of inspect.lua.
+func Inspect(keys Keys) *quorum.Command {
+	return Command(script.Inspect, keys.Lock, keys.Register)
 }
 
 // Command makes a message of any script: its keys, then its arguments.

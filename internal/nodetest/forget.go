@@ -30,7 +30,7 @@ func forgetsScripts(a *asker) {
 		{"==", []*quorum.Command{w.Command(), w.Command()}},
 		{"++=", []*quorum.Command{Extend(a.keys, w.Token, time.Minute, week),
 			Raise(a.keys, w.Token, w.Proposed, week), w.Command()}},
-		{"+0", []*quorum.Command{Release(a.keys, w.Token), Release(a.keys, w.Token)}},
+		{"+0", []*quorum.Command{Release(a.keys, w.Token, 0), Release(a.keys, w.Token, 0)}},
 	} {
 		a.ForgetScripts()
 		batch := &quorum.Batch{WantReplication: true}

@@ -115,6 +115,12 @@ var guardClaims = []claim{
 		a.wantRegister("")
 		a.wantNode(fields)
 	}},
+	{"an old memory waits until it is said to vote", func(a *asker) {
+		fields := a.admit(identityA, -time.Hour, time.Minute, time.Second)
+		reply := a.acquire(a.guarded("ql1:me/1", identityA, time.Second), script.Waits)
+		a.wantSaid(reply, fields, time.Second)
+		a.wantHolder("")
+	}},
 	{"a memory from the future waits", func(a *asker) {
 		fields := a.admit(identityA, time.Minute, -time.Minute, time.Minute)
 		reply := a.acquire(a.guarded("ql1:me/1", identityA, time.Minute), script.Waits)
@@ -194,6 +200,17 @@ var guardClaims = []claim{
 			a.Errorf("register: got %d, want the floor, %d", reply.Register, uint64(sixteen))
 		}
 		a.wantRegister(digits(sixteen))
+	}},
+	{"a floor of long ago is none", func(a *asker) {
+		fields := a.admit(identityA, -time.Hour, -time.Second, 10*time.Second)
+		fields["floor"] = "1000000000000007"
+		a.Data.SetHash(a.keys.Node, fields, 0)
+		w := a.guarded("ql1:me/1", identityA, 10*time.Second)
+		w.Proposed, w.HalfLife = 1, time.Hour
+		reply := a.acquire(w, script.Done)
+		if want := micros(reply.Time - time.Hour); reply.Register != want {
+			a.Errorf("register: got %d, want %d, an hour ago", reply.Register, want)
+		}
 	}},
 	{"the floor of a memory is nothing to a register above it", func(a *asker) {
 		fields := a.admit(identityA, -time.Hour, -time.Second, 10*time.Second)

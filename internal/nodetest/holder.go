@@ -7,7 +7,8 @@ import (
 	"github.com/quorumlock/quorumlock/quorum"
 )
 
-// holderClaims are about the scripts that need our key: extend, raise, release.
+// holderClaims are about the scripts that need our key, extend, raise, swap and release, and about
+// inspect, which needs none.
 var holderClaims = []claim{
 	{"extend prolongs the key and the register", func(a *asker) {
 		w := a.wish("ql1:me/1")
@@ -50,6 +51,9 @@ var holderClaims = []claim{
 		if reply := a.extend("ql1:me/1", time.Minute, week, script.Nobody); reply.Time == 0 {
 			a.Error("extend: got no TIME")
 		}
+		if reply := a.swap("ql1:me/1", "ql1:me/2", time.Minute, script.Nobody); reply.Time == 0 {
+			a.Error("swap: got no TIME")
+		}
 		a.raise("ql1:me/1", sixteen, script.Nobody)
 		a.release("ql1:me/1", script.Nobody)
 		a.wantHolder("")
@@ -67,6 +71,75 @@ var holderClaims = []claim{
 		a.wantHolder("")
 		a.wantRegister(digits(w.Proposed))
 		a.release(w.Token, script.Nobody)
+	}},
+	{"release leaves the key for as long as it has to stay", func(a *asker) {
+		w := a.wish("ql1:me/1")
+		w.TTL = time.Hour
+		a.acquire(w, script.Done)
+		a.keeps(w.Token, time.Minute)
+		a.wantHolder(w.Token)
+		a.wantTTL(a.keys.Lock, time.Minute)
+		a.keeps(w.Token, time.Hour) // never prolonged
+		a.wantTTL(a.keys.Lock, time.Minute)
+		a.release(w.Token, script.Done)
+		a.wantHolder("")
+	}},
+	{"release gives an end to a key that has to stay and has none", func(a *asker) {
+		a.Data.Set(a.keys.Lock, "ql1:me/1", 0)
+		a.keeps("ql1:me/1", time.Minute)
+		a.wantTTL(a.keys.Lock, time.Minute)
+	}},
+	{"swap hands the lock over once", func(a *asker) {
+		w := a.wish("ql1:me/1")
+		w.Life = time.Hour
+		a.acquire(w, script.Done)
+		if reply := a.swap(w.Token, "ql1:me/2", time.Minute, script.Done); reply.Time == 0 {
+			a.Error("got no TIME")
+		}
+		a.wantHolder("ql1:me/2")
+		a.wantTTL(a.keys.Lock, time.Minute)
+		a.wantTTL(a.keys.Register, week)
+		a.wantRegister(digits(w.Proposed))
+		if reply := a.swap(w.Token, "ql1:me/3", time.Minute, script.Rival); reply.Holder != "ql1:me/2" {
+			a.Errorf("holder: got %q, want ql1:me/2", reply.Holder)
+		}
+		a.swap(w.Token, "ql1:me/2", time.Minute, script.Done) // the same message once more
+		a.wantHolder("ql1:me/2")
+	}},
+	{"swap never shortens the key", func(a *asker) {
+		a.Data.Set(a.keys.Lock, "ql1:me/1", time.Hour)
+		a.swap("ql1:me/1", "ql1:me/2", time.Minute, script.Done)
+		a.wantHolder("ql1:me/2")
+		a.wantTTL(a.keys.Lock, time.Hour)
+	}},
+	{"swap gives an end to a key without one", func(a *asker) {
+		a.Data.Set(a.keys.Lock, "ql1:me/1", 0)
+		a.swap("ql1:me/1", "ql1:me/2", time.Minute, script.Done)
+		a.wantTTL(a.keys.Lock, time.Minute)
+		a.wantRegister("")
+	}},
+	{"inspect tells what is there and changes nothing", func(a *asker) {
+		reply := a.inspect(script.Nobody)
+		if reply.Register != 0 || reply.Time == 0 {
+			a.Errorf("got %+v, want register 0 and TIME", reply)
+		}
+		a.Data.SetHash(a.keys.Register, map[string]string{"token": digits(sixteen)}, time.Hour)
+		if reply := a.inspect(script.Nobody); reply.Register != sixteen {
+			a.Errorf("register: got %d, want %d", reply.Register, uint64(sixteen))
+		}
+		for _, rival := range rivals {
+			a.Data.Set(a.keys.Lock, rival, time.Minute)
+			reply := a.inspect(script.Rival)
+			if reply.Register != sixteen || reply.Holder != rival {
+				a.Errorf("got %+v, want register %d, holder %q", reply, uint64(sixteen), rival)
+			}
+			a.wantMinute(reply.Left)
+		}
+		a.Data.Set(a.keys.Lock, "stranger", 0)
+		if reply := a.inspect(script.Rival); reply.Left >= 0 {
+			a.Errorf("left: got %v, want a negative span", reply.Left)
+		}
+		a.wantTTL(a.keys.Register, time.Hour)
 	}},
 	{"the key of another attempt of ours is a rival's", func(a *asker) {
 		a.acquire(a.wish("ql1:me/2"), script.Done)
@@ -100,25 +173,41 @@ func (a *asker) holderCommands(token string) []*quorum.Command {
 	return []*quorum.Command{
 		Extend(a.keys, token, time.Hour, week),
 		Raise(a.keys, token, sixteen, week),
-		Release(a.keys, token),
+		Swap(a.keys, token, "ql1:me/9", time.Hour, week),
+		Inspect(a.keys),
+		Release(a.keys, token, 0),
+		Release(a.keys, token, time.Second),
 	}
 }
 
-// leavesAlone wants extend, raise and release to name the rival and to do nothing.
+// keeps releases the lock, but for a while.
+func (a *asker) keeps(token string, keep time.Duration) {
+	a.Helper()
+	a.parsed(Release(a.keys, token, keep), script.ParseRelease, script.Done)
+}
+
+// wantMinute wants a span to be a minute or a little less.
+func (a *asker) wantMinute(left time.Duration) {
+	a.Helper()
+	if left > time.Minute || left < time.Minute-patience {
+		a.Errorf("left: got %v, want a minute or a little less", left)
+	}
+}
+
+// leavesAlone wants the scripts that need our key to name the rival and to do nothing.
 func (a *asker) leavesAlone(rival string) {
 	a.Helper()
 	a.Data.Set(a.keys.Lock, rival, time.Minute)
 	for _, reply := range []script.Reply{
 		a.extend("ql1:me/1", time.Hour, week, script.Rival),
 		a.raise("ql1:me/1", sixteen, script.Rival),
+		a.swap("ql1:me/1", "ql1:me/2", time.Hour, script.Rival),
 		a.release("ql1:me/1", script.Rival),
 	} {
 		if reply.Holder != rival {
 			a.Errorf("holder: got %q, want %q", reply.Holder, rival)
 		}
-		if reply.Left > time.Minute || reply.Left < time.Minute-patience {
-			a.Errorf("left: got %v, want a minute or a little less", reply.Left)
-		}
+		a.wantMinute(reply.Left)
 	}
 	if text, ok := a.Data.Get(a.keys.Lock); !ok || text != rival {
 		a.Errorf("lock: got %q, want it to stay %q", text, rival)

@@ -71,6 +71,13 @@ var listenerClaims = []claim{
 		e.wants(published(a.keys, "stranger"))
 		e.wants(published(a.keys, "ql1:me/3"))
 	}},
+	{"a release that leaves the key for a while is published", func(a *asker) {
+		e := a.listen()
+		e.subscribes(a.keys.Channel)
+		a.acquire(a.wish("ql1:me/1"), script.Done)
+		a.keeps("ql1:me/1", time.Second)
+		e.wants(published(a.keys, "ql1:me/1"))
+	}},
 	{"everybody who listens hears it, each on its channels", func(a *asker) {
 		other := a.named("other")
 		first, second := a.listen(), a.listen()

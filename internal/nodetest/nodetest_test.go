@@ -27,17 +27,38 @@ func TestFakeNodeOverLinks(t *testing.T) {
 
 func TestMiniredis(t *testing.T) {
 	t.Parallel()
-	server := embedded.ForTest(t, 1)[0]
-	Run(t, func(t *testing.T) Subject {
-		s, client := overRedis(t, server.Addr())
-		s.NoReplication = true
-		s.ForgetScripts = func() { _ = client.ScriptFlush(t.Context()).Err() }
-		return s
-	})
+	Run(t, startMiniredis(t))
 }
 
 func TestRedis(t *testing.T) {
 	t.Parallel()
+	Run(t, startRedis(t))
+}
+
+func TestMiniredisIsLikeTheFakeNode(t *testing.T) {
+	t.Parallel()
+	compareWithFake(t, startMiniredis(t)(t))
+}
+
+func TestRedisIsLikeTheFakeNode(t *testing.T) {
+	t.Parallel()
+	compareWithFake(t, startRedis(t)(t))
+}
+
+func startMiniredis(t *testing.T) func(t *testing.T) Subject {
+	t.Helper()
+	server := embedded.ForTest(t, 1)[0]
+	return func(t *testing.T) Subject {
+		s, client := overRedis(t, server.Addr())
+		s.NoReplication = true
+		s.ForgetScripts = func() { _ = client.ScriptFlush(t.Context()).Err() }
+		return s
+	}
+}
+
+// startRedis fails where a real Redis is required, and else skips the test if there is none.
+func startRedis(t *testing.T) func(t *testing.T) Subject {
+	t.Helper()
 	if _, err := redisproc.Find(); err != nil {
 		if os.Getenv("CI") == "true" || os.Getenv("QUORUMLOCK_REQUIRE_REDIS") == "1" {
 			t.Fatalf("a real Redis is required here (CI=true or QUORUMLOCK_REQUIRE_REDIS=1): %v", err)
@@ -45,9 +66,9 @@ func TestRedis(t *testing.T) {
 		t.Skipf("not run against a real Redis: %v", err)
 	}
 	server := redisproc.ForTest(t, 1)[0]
-	Run(t, func(t *testing.T) Subject {
+	return func(t *testing.T) Subject {
 		s, client := overRedis(t, server.Addr())
 		s.ForgetScripts = func() { _ = client.ScriptFlush(t.Context()).Err() }
 		return s
-	})
+	}
 }

@@ -1,0 +1,135 @@
+package nodetest
+
+import (
+	"crypto/rand"
+	"fmt"
+	mrand "math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quorumlock/quorumlock/internal/fakenode"
+	"github.com/quorumlock/quorumlock/internal/script"
+	"github.com/quorumlock/quorumlock/quorum"
+)
+
+// compareWithFake sends the same random messages to a node and to a fake one, and wants the same
+// answers and the same memory after each. Tokens are chosen so that no clock decides about them.
+func compareWithFake(t *testing.T, s Subject) {
+	t.Helper()
+	const runs, steps = 30, 40
+	fake := fakenode.New("fake")
+	seed := uint64(time.Now().UnixNano())
+	for run := range uint64(runs) {
+		prefix := rand.Text() + ":"
+		one := &asker{T: t, Subject: s, keys: KeysOf(prefix, "job")}
+		other := &asker{T: t, Subject: Subject{Node: fake, Data: fake}, keys: one.keys}
+		dice := mrand.New(mrand.NewPCG(seed, run))
+		var history []string
+		for range steps {
+			what, act := randomAct(dice, one.keys)
+			history = append(history, what)
+			got, want := act(one)+one.memoryText(), act(other)+other.memoryText()
+			if got != want {
+				t.Fatalf("seed %d, run %d, after\n%s\ngot  %s\nfake %s",
+					seed, run, strings.Join(history, "\n"), got, want)
+			}
+		}
+	}
+}
+
+// randomAct is something to do to a node; it tells what the node answered.
+func randomAct(dice *mrand.Rand, keys Keys) (what string, act func(*asker) string) {
+	token := fmt.Sprintf("ql1:h/%d", dice.IntN(3))
+	number := sixteen + dice.Uint64N(5)
+	ttl := []time.Duration{time.Minute, time.Hour, 24 * time.Hour}[dice.IntN(3)]
+	send := func(c *quorum.Command, parse parser) (string, func(*asker) string) {
+		what := fmt.Sprint(c.Script.Name, " ", c.Args[3:])
+		return what, func(a *asker) string { return a.answerText(c, parse) }
+	}
+	write := func(what string, write func(Data)) (string, func(*asker) string) {
+		return what, func(a *asker) string { write(a.Data); return "" }
+	}
+	switch dice.IntN(15) {
+	case 0, 1, 2, 3:
+		w := Acquire{Keys: keys, Token: token, TTL: ttl, Proposed: number, Allowance: 10000 * week,
+			HalfLife: 10000 * week, Life: week, MaxTTL: ttl, Largest: ttl}
+		w.Identity = []string{"", identityA, identityB}[dice.IntN(3)]
+		return send(w.Command(), script.ParseAcquire)
+	case 4:
+		return send(Extend(keys, token, ttl, []time.Duration{0, week}[dice.IntN(2)]), script.ParseExtend)
+	case 5:
+		return send(Raise(keys, token, number, week), script.ParseRelease)
+	case 6, 7, 8:
+		return send(Release(keys, token, 0), script.ParseRelease)
+	case 12:
+		return send(Release(keys, token, ttl), script.ParseRelease)
+	case 13:
+		to := fmt.Sprintf("ql1:h/%d", dice.IntN(3))
+		return send(Swap(keys, token, to, ttl, week), script.ParseExtend)
+	case 14:
+		return send(Inspect(keys), script.ParseInspect)
+	case 9:
+		return write("lock := string "+token, func(d Data) {
+			d.Set(keys.Lock, token, []time.Duration{0, ttl}[number%2])
+		})
+	case 10:
+		return write("a hash, or a string, where the other belongs", func(d Data) {
+			switch number % 3 {
+			case 0:
+				d.SetHash(keys.Lock, map[string]string{"token": "1"}, ttl)
+			case 1:
+				d.Set(keys.Register, "text", ttl)
+			default:
+				d.SetHash(keys.Register, map[string]string{"token": digits(number)}, ttl)
+			}
+		})
+	default:
+		since, from := digits(sixteen-uint64(number%2)*1e12), digits(number%3*1e12)
+		return write("node := since "+since+" from "+from, func(d Data) {
+			d.SetHash(keys.Node, map[string]string{"id": identityA, "since": since, "from": from,
+				"max": digits(number % 7), "floor": digits(number)}, 0)
+		})
+	}
+}
+
+// answerText is an answer without what clocks and servers' manners decide.
+func (a *asker) answerText(c *quorum.Command, parse parser) string {
+	a.Helper()
+	call := a.exec(c).Calls[0]
+	if call.Err != nil {
+		for _, word := range []string{"WRONGTYPE", "attempt to", "invalid expire"} {
+			if strings.Contains(call.Err.Error(), word) {
+				return word
+			}
+		}
+		return call.Err.Error()
+	}
+	reply, err := parse(call.Reply)
+	if err != nil {
+		a.Fatal(err)
+	}
+	return fmt.Sprintf("%c since %v from %v max %v register %d left %v holder %q", reply.Letter,
+		reply.Since, reply.From, reply.MaxTTL, reply.Register, about(reply.Left), reply.Holder)
+}
+
+// memoryText is all that lies under the name.
+func (a *asker) memoryText() string {
+	var b strings.Builder
+	for _, key := range []string{a.keys.Lock, a.keys.Register, a.keys.Node} {
+		fmt.Fprintf(&b, "; %v", about(a.Data.TTL(key)))
+	}
+	for _, field := range []string{"id", "since", "from", "max", "floor"} {
+		text, _ := a.Data.HGet(a.keys.Node, field)
+		fmt.Fprintf(&b, " %s %s", field, text)
+	}
+	return b.String()
+}
+
+// about is a span without what the asking took of it; what is no span stays.
+func about(d time.Duration) time.Duration {
+	if d < 0 {
+		return d
+	}
+	return (d + time.Minute/2).Truncate(time.Minute)
+}
