@@ -116,6 +116,7 @@ func TestLaneKeepsTheOrderOfAKey(t *testing.T) {
 		l.acquireAs(ctx, "a", quorum.NewToken("lab")) // ends early: its release is waiting now
 		l.won("b")
 		time.Sleep(timeout)
+		synctest.Wait()
 		want := []string{"acquire b", "acquire a", "release a"}
 		if !slices.Equal(executed, want) {
 			t.Errorf("executed %q, want %q", executed, want)
@@ -214,6 +215,7 @@ func TestUnsentRequestGetsNoRelease(t *testing.T) {
 		})
 		node.Resume()
 		time.Sleep(3 * time.Second)
+		synctest.Wait()
 		if len(executed) == 0 || executed[0] != "acquire a" {
 			t.Errorf("executed %q, want the acquire of a first", executed)
 		}
@@ -248,10 +250,10 @@ func TestFrozenNodeCollectsNoQueue(t *testing.T) {
 		taps := l.overTaps()
 		taps[2].Pause()
 		before := runtime.NumGoroutine()
-		for i := range 5000 {
+		for i := range 1000 {
 			out := l.won(fmt.Sprint(i % 7))
 			l.release(hold(fmt.Sprint(i%7), out))
-			if i%50 == 0 {
+			if i%10 == 0 {
 				time.Sleep(10 * time.Millisecond) // a second in all
 			}
 		}
