@@ -4,8 +4,9 @@
 //
 // Limits. A seed fixes the plan: who does what with which options, and how the ways and machines
 // fail. It does not fix which of two goroutines runs first in one and the same instant, nor the
-// random part of owner tokens, so a failing seed is replayed a number of times. Clients' own
-// restart guard is not in it: the nodes themselves stay silent for MaxTTL after they forgot.
+// random part of owner tokens, so a failing seed is replayed a number of times. In half of the
+// schedules the clients' restart guard is off and the nodes themselves stay silent for MaxTTL after
+// they forgot, so that the lock is tried without the guard.
 //
 //	Plan (from a seed)
 //	  |            actors: TryLock, Lock, Do, Extend, Unlock, waiting, cancelling ---> events

@@ -21,6 +21,7 @@ type Plan struct {
 	Storms int           // changes of the weather, besides the actors' events
 	Wild   bool          // messages may arrive much later than anybody waits for them
 	Skew   bool          // clients' wall clocks are wrong, nodes' clocks drift
+	Guard  bool          // the clients' restart guard is on; else the nodes guard themselves
 }
 
 // stream numbers of rand.PCG, so that the parts of a schedule do not depend on each other.
@@ -48,6 +49,7 @@ func NewPlan(seed uint64) *Plan {
 	p.Storms = pick(r, 0, 5, 10, 20, 30)
 	p.Wild = r.IntN(2) == 0
 	p.Skew = r.IntN(2) == 0
+	p.Guard = r.IntN(2) == 0
 	return p
 }
 

@@ -67,9 +67,11 @@ func (w *world) again() {
 		w.watch.violation("%v", err)
 		return
 	}
-	ctx := context.Background()
+	// A node that forgot last, and was not spoken to since, makes a newcomer wait.
+	ctx, cancel := context.WithTimeout(context.Background(), 2*w.TTL+time.Second)
+	defer cancel()
 	for name := range w.watch.names {
-		l, err := c.TryLock(ctx, name)
+		l, err := c.Lock(ctx, name)
 		if err != nil {
 			w.watch.violation("at the end %q cannot be had: %v", name, err)
 			continue

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -49,15 +50,26 @@ const epoch = 946684800 * time.Second
 // MaxTTL between any two, also after they drifted for a while.
 func (w *world) mostSkew() time.Duration { return w.TTL / 16 }
 
+// drift is how far nodes' clocks go apart: within the drift factor of 0.01, and with the guard on
+// by less than the clock watch takes for a step.
+func (w *world) drift() float64 {
+	if w.Guard {
+		return 0.0004
+	}
+	return 0.018
+}
+
 func newWorld(p *Plan, counts *Counts) (*world, error) {
 	w := &world{Plan: p, counts: counts, watch: newWatch(), over: make(chan struct{})}
 	r := p.rand(clockStream)
 	for i := range p.Nodes {
 		n := fakenode.New(fmt.Sprintf("node%d:6379", i+1))
-		n.GuardFor(p.TTL)
+		if !p.Guard {
+			n.GuardFor(p.TTL)
+		}
 		if p.Skew {
 			n.StepClock(upTo(r, w.mostSkew()))
-			n.Drift((r.Float64() - 0.5) * 0.018) // within the drift factor of 0.01
+			n.Drift((r.Float64() - 0.5) * w.drift())
 		}
 		w.nodes = append(w.nodes, n)
 	}
@@ -70,6 +82,12 @@ func newWorld(p *Plan, counts *Counts) (*world, error) {
 			c.clock.offset.Store(int64(upTo(r, 2*time.Hour) - time.Hour))
 		}
 		w.clients = append(w.clients, c)
+	}
+	if p.Guard {
+		// An operator's word, else nothing happens for MaxTTL.
+		if err := w.clients[0].Admit(context.Background()); err != nil {
+			return nil, err
+		}
 	}
 	return w, nil
 }
@@ -86,7 +104,7 @@ func (w *world) newClient(name string) (*client, error) {
 		TTL:                 w.TTL,
 		NodeTimeout:         w.NodeTimeout,
 		Identity:            name,
-		DisableRestartGuard: true, // the nodes guard themselves
+		DisableRestartGuard: !w.Guard,
 		Logger:              slog.New(slog.DiscardHandler),
 		Observer: &redlock.Observer{Lost: func(e redlock.Event) {
 			w.counts.Lost.Add(1)
