@@ -440,18 +440,15 @@ func TestCaseTheContextEndsBeforeARivalCanWin(t *testing.T) {
 	t.Run("whatever callbacks do", func(t *testing.T) {
 		t.Parallel()
 		inBubble(t, 5, func(r *rig) {
-			slowly := &redlock.Observer{
-				Lost:  func(redlock.Event) { time.Sleep(30 * time.Second) },
-				Round: func(redlock.Round) { time.Sleep(30 * time.Second) },
-			}
-			a := r.user(redlock.Config{})
-			slowA := r.user(redlock.Config{Observer: &redlock.Observer{Lost: slowly.Lost}})
+			a := r.user(redlock.Config{Observer: &redlock.Observer{
+				Lost: func(redlock.Event) { time.Sleep(30 * time.Second) },
+			}})
 			b := r.user(redlock.Config{})
-			first := r.take(slowA, "other")
-			l := r.take(slowA, "k")
+			first := r.take(a, "lost before")
+			l := r.take(a, "k")
 			ended := make(chan time.Time, 1)
 			context.AfterFunc(l.Context(), func() { ended <- time.Now() })
-			slowA.cut(true, 0, 1, 2)
+			a.cut(true, 0, 1, 2)
 			lb, err := b.Lock(r.within(time.Minute), "k")
 			if err != nil {
 				t.Fatal(err)
@@ -473,7 +470,6 @@ func TestCaseTheContextEndsBeforeARivalCanWin(t *testing.T) {
 				t.Errorf("fencing token %d after %d, want a larger one", lb.Token(), l.Token())
 			}
 			r.wantLost(first)
-			_ = a
 			time.Sleep(2 * time.Minute)
 		})
 	})
