@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -27,6 +28,13 @@ var explanations = []struct{ code, words string }{
 // explain puts words before a node's error reply. The reply itself stays below them.
 func explain(err error) error {
 	text := err.Error()
+	var reply interface {
+		error
+		RedisError() // go-redis marks what a server answered by it
+	}
+	if errors.As(err, &reply) {
+		text = reply.Error() // what stands before it are words of ours
+	}
 	for _, e := range explanations {
 		if rest, ok := strings.CutPrefix(text, e.code); ok && (rest == "" || rest[0] == ' ') {
 			return fmt.Errorf("%s: %w", e.words, err)
