@@ -18,6 +18,11 @@ type Claim struct {
 	Token string // owner token, fresh for every attempt (protocol review, rule 1)
 	TTL   time.Duration
 	Until time.Time // when the attempt ends at the latest, whatever is out then
+
+	// A claim for a tick: the instant in ms, and how long the job's marks live. What the nodes
+	// know of the tick comes with their votes, and none votes before its clock shows the instant.
+	Tick int64
+	Life time.Duration
 }
 
 // An Outcome is what an attempt came to. Unless it was Won, nothing is held, and what may have
@@ -37,6 +42,8 @@ type Outcome struct {
 	Touched Set           // Won: nodes that may hold the key
 	Unsure  Set           // Won: of these, where a message without an answer may still arrive
 	Voters  Set           // Won: nodes whose word that they hold the key counts
+	Reads   []Read        // of a tick: what each node knows of it
+	Early   time.Duration // of a tick: until enough nodes' clocks show its instant
 
 	attempt *attempt
 }
@@ -101,6 +108,7 @@ type ballot struct {
 	mayHold  bool     // the key can be there, now or later
 	left     time.Duration
 	register uint64
+	read     Read
 	err      error
 }
 
@@ -131,7 +139,11 @@ func (e *Engine) newAttempt(claim Claim) *attempt {
 		wake:    make(chan struct{}, 1),
 		votes:   make([]Vote, n), ballots: make([]ballot, n),
 	}
-	a.command = e.acquireMessage(claim.Name, claim.Token, claim.TTL, a.proposed)
+	if claim.Tick != 0 {
+		a.command = e.claimMessage(claim, a.proposed)
+	} else {
+		a.command = e.acquireMessage(claim.Name, claim.Token, claim.TTL, a.proposed)
+	}
 	return a
 }
 
@@ -161,9 +173,9 @@ func (a *attempt) answer(r *request, got answer) {
 		a.engine.count.Late.Add(1)
 		return
 	}
-	reply, err := script.Reply{}, got.err
+	reply, record, err := script.Reply{}, script.Record{}, got.err
 	if err == nil {
-		reply, err = script.ParseAcquire(got.reply)
+		reply, record, err = a.parse(got.reply)
 		err = a.engine.waits(reply, err)
 		got.void = err != nil && (reply.Letter == script.Done || reply.Letter == script.Ours)
 	}
@@ -171,6 +183,9 @@ func (a *attempt) answer(r *request, got answer) {
 	b := &a.ballots[r.node]
 	b.out = nil
 	vote := b.take(reply, err, got)
+	if a.claim.Tick != 0 {
+		b.read = a.readOf(reply, record, vote, got)
+	}
 	a.votes[r.node] = vote
 	onLate := a.onLate
 	if a.over {
@@ -188,6 +203,15 @@ func (a *attempt) answer(r *request, got answer) {
 	if onLate != nil && vote.Kind == Granted {
 		onLate(r.node)
 	}
+}
+
+// parse reads a reply to the attempt's message.
+func (a *attempt) parse(text string) (script.Reply, script.Record, error) {
+	if a.claim.Tick != 0 {
+		return script.ParseClaim(text)
+	}
+	reply, err := script.ParseAcquire(text)
+	return reply, script.Record{}, err
 }
 
 // takeBack frees the key on a node that may have set it without having a vote. It must not stay
@@ -227,17 +251,23 @@ func (b *ballot) take(reply script.Reply, err error, got answer) Vote {
 			return Vote{Kind: Refused, Holder: reply.Holder}
 		case script.Waits:
 			b.err = &WaitError{}
+		case script.Early:
+			b.err = errEarly
 		default:
 			b.err = errUnknownMemory
 		}
 	}
-	if reply.Letter == script.Waits || reply.Letter == script.Unknown || neverRan(got) {
+	switch {
+	case reply.Letter == script.Waits, reply.Letter == script.Unknown,
+		reply.Letter == script.Early, neverRan(got):
 		b.mayHold = b.unsure // by this message there is no key of ours
-	} else {
+	default:
 		b.unsure = true
 	}
 	return Vote{Kind: Failed}
 }
+
+var errEarly = errors.New("gives no vote yet: by its clock the tick is not due")
 
 var errUnknownMemory = errors.New("gives no vote: its memory is not the one expected")
 
@@ -269,6 +299,7 @@ func (a *attempt) await(ctx context.Context) (Verdict, error) {
 		verdict, standing := a.judge()
 		switch {
 		case verdict == Undecided:
+		case verdict == Won && a.needsAll():
 		case verdict != Split:
 			return verdict, nil
 		case standing == Leads && again == nil:
@@ -438,6 +469,9 @@ func (a *attempt) outcome(verdict Verdict, err error) Outcome {
 		case Failed:
 			out.Errs = append(out.Errs, NodeErr{Node: i, Err: a.ballots[i].err})
 		}
+	}
+	if a.claim.Tick != 0 {
+		out.Reads, out.Early = a.reads()
 	}
 	switch verdict {
 	case Won:

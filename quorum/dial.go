@@ -38,6 +38,7 @@ func Dial(addr string, timeout time.Duration) (*RedisNode, error) {
 	if options.Protocol == 0 {
 		options.Protocol = 2 // nothing of the third is used
 	}
+	options.Dialer = bounded(redis.NewDialer(options))
 	node := &RedisNode{name: name, own: true, timeout: timeout}
 	options.OnConnect = func(context.Context, *redis.Conn) error {
 		node.fresh.Store(true)

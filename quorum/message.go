@@ -24,6 +24,29 @@ func (e *Engine) acquireMessage(name, token string, ttl time.Duration, proposed 
 		"", e.args.maxTTL, e.largest.Load().boxed)
 }
 
+// claimMessage asks for the claim lock of a job, for a tick.
+func (e *Engine) claimMessage(c Claim, proposed uint64) *Command {
+	key := e.lockKey(c.Name)
+	return newCommand(script.Claim, key, nil, nil, nil,
+		key, e.registerKey(c.Name), e.args.node,
+		c.Token, ceilMillis(c.TTL), proposed, e.args.allowance, e.args.halfLife, ceilMillis(c.Life),
+		"", e.args.maxTTL, e.largest.Load().boxed, c.Tick)
+}
+
+// commitMessage puts a tick on record.
+func (e *Engine) commitMessage(c Commit) *Command {
+	key := e.lockKey(c.Name)
+	return newCommand(script.Commit, key, nil, nil, nil, key, e.registerKey(c.Name),
+		c.Token, c.Tick, c.Fencing, c.State, ceilMillis(c.Grace), ceilMillis(c.Life), c.From)
+}
+
+// confirmMessage asks whether a lease is still held, and moves the leader's mark.
+func (e *Engine) confirmMessage(name, token string, reading int64, guard time.Duration) *Command {
+	key := e.lockKey(name)
+	return newCommand(script.Confirm, key, nil, nil, nil, key, e.registerKey(name),
+		token, reading, ceilMillis(guard), e.args.life)
+}
+
 // admitMessage settles from when a node's memory votes.
 func (e *Engine) admitMessage(lag time.Duration, mode string) *Command {
 	return newCommand(script.Admit, e.set.Prefix+"ql:node", nil, nil, nil,

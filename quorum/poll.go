@@ -102,6 +102,8 @@ func (p *poll) answer(r *request, got answer) {
 		p.tally.Failed++
 	case reply.Letter == script.Rival:
 		p.tally.Rival++
+	case reply.Letter == script.Marked:
+		p.tally.Failed++ // neither done nor another's
 	case reply.Letter == script.Nobody:
 		p.tally.Nobody++
 	default:
@@ -130,6 +132,18 @@ func (p *poll) sum() (Tally, []NodeErr) {
 		}
 	}
 	return p.tally, errs
+}
+
+// marked is how many nodes refused because of another's mark.
+func (p *poll) marked() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.answers {
+		if p.answers[i].reply.Letter == script.Marked {
+			n++
+		}
+	}
+	return n
 }
 
 // voters are the nodes that said the key is ours.

@@ -13,7 +13,8 @@ import (
 
 // A RedisNode is a node behind a go-redis client: one that Dial made, or one of the user's, with
 // whatever options it has. Users' clients may repeat commands and ignore deadlines; the engine's
-// own limits hold on top of that.
+// own limits hold on top of that. What they cannot have is the bound on the length of a reply that
+// nodes of Dial have: go-redis allocates what a hostile node announces.
 type RedisNode struct {
 	name    string
 	client  *redis.Client

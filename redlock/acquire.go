@@ -51,7 +51,7 @@ func (c *Client) try(
 			c.cfg.Observer.gained(Event{Name: name, Token: l.fencing, Took: time.Since(called)})
 			return l, nil
 		}
-		err := c.outcomeError(name, out)
+		err := c.outcomeError("lock", name, out)
 		c.cfg.Observer.round(Round{Op: "lock", Name: name, Votes: out.Votes,
 			Nodes: c.engine.Nodes(), Took: time.Since(asked), Err: err})
 		if out.Verdict != quorum.Split || attempt == maxAttempts {
@@ -79,8 +79,8 @@ func (c *Client) pause(ctx context.Context, d time.Duration) bool {
 }
 
 // outcomeError turns a lost attempt into an error.
-func (c *Client) outcomeError(name string, out quorum.Outcome) *RoundError {
-	e := c.roundError("lock", name, out.Errs)
+func (c *Client) outcomeError(op, name string, out quorum.Outcome) *RoundError {
+	e := c.roundError(op, name, out.Errs)
 	e.Votes = out.Votes
 	e.Holder, e.Remaining = quorum.Identity(out.Holder), out.Remaining
 	switch {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/quorumlock/quorumlock/internal/clock"
-	"github.com/quorumlock/quorumlock/internal/door"
 	"github.com/quorumlock/quorumlock/quorum"
 )
 
@@ -87,23 +86,6 @@ func newClient(cfg Config, nodes []quorum.Node, clk clock.Clock) *Client {
 	return c
 }
 
-// The door lets redlocktest and the packages above in, without a public name for it.
-func init() {
-	door.NewClient = func(config any, nodes []quorum.Node, clk clock.Clock) (any, error) {
-		cfg := config.(Config)
-		cfg.Addrs, cfg.Clients = nil, nil
-		for _, node := range nodes {
-			cfg.Addrs = append(cfg.Addrs, node.Name())
-		}
-		cfg, err := cfg.withDefaults()
-		if err != nil {
-			return nil, err
-		}
-		return newClient(cfg, nodes, clk), nil
-	}
-	door.Engine = func(client any) *quorum.Engine { return client.(*Client).engine }
-}
-
 // nodeChanged reports a node that began to fail, or answers again.
 func (c *Client) nodeChanged(node int, err error) {
 	name := c.engine.NodeName(node)
@@ -147,6 +129,11 @@ func (c *Client) begin(ctx context.Context, op, name string) error {
 	if err := checkName(name); err != nil {
 		return fmt.Errorf("redlock: %s: %w", op, err)
 	}
+	return c.enter(ctx, op, name)
+}
+
+// enter is begin for a name and a context that were looked at, or are of our own.
+func (c *Client) enter(ctx context.Context, op, name string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {

@@ -108,6 +108,11 @@ func (c *Client) Lock(ctx context.Context, name string, opts ...LockOption) (*Lo
 		return nil, err
 	}
 	defer c.calls.Done()
+	return c.waitFor(ctx, name, o)
+}
+
+// waitFor is Lock without its checks.
+func (c *Client) waitFor(ctx context.Context, name string, o lockOptions) (*Lock, error) {
 	called := time.Now()
 	place := c.lines.join(name)
 	defer c.lines.leave(name, place)

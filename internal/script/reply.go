@@ -17,6 +17,8 @@ const (
 	Unknown = '!' // the node's memory is not the one expected
 	Replica = 'r' // admit: not a primary
 	Exists  = 'x' // admit, asked to look
+	Early   = 'e' // claim: the node's clock has not reached the instant
+	Marked  = 'm' // commit, confirm: another's mark is in the way
 )
 
 // A Reply is what a script answered, taken apart.

@@ -7,7 +7,7 @@
 // costs about two allocations a command, against fifteen for an array with arguments of its own.
 //
 // In reading order: acquire.lua, extend.lua, raise.lua, release.lua, swap.lua,
-// inspect.lua, admit.lua, reply.go.
+// inspect.lua, admit.lua; claim.lua, commit.lua, confirm.lua; reply.go, mark.go.
 package script
 
 import (
@@ -46,6 +46,24 @@ var inspectText string
 
 //go:embed swap.lua
 var swapText string
+
+//go:embed claim.lua
+var claimText string
+
+//go:embed commit.lua
+var commitText string
+
+//go:embed confirm.lua
+var confirmText string
+
+// The scripts of ticks and of leaders. A claim is an acquire with more around it, and shares its
+// text.
+var (
+	Claim = newScript("claim",
+		"local function acquire()\n"+acquireText+"end\n"+claimText, 3)
+	Commit  = newScript("commit", commitText, 2)
+	Confirm = timed(newScript("confirm", confirmText, 2))
+)
 
 // The scripts of a lock, and Admit of a node.
 var (
