@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/quorumlock/internal/clock"
+	"github.com/quorumlock/quorumlock/internal/teller"
 	"github.com/quorumlock/quorumlock/quorum"
 )
 
@@ -23,7 +24,7 @@ type Client struct {
 	log    *slog.Logger
 	keeper keeper
 	lines  lines
-	teller teller
+	teller teller.Teller
 
 	notBefore atomic.Int64 // monotonic clock: rounds begun up to then count from a wrong moment
 
@@ -70,7 +71,6 @@ func (cfg *Config) nodes() ([]quorum.Node, error) {
 func newClient(cfg Config, nodes []quorum.Node, clk clock.Clock) *Client {
 	c := &Client{cfg: cfg, clock: clk, log: cfg.Logger, done: make(chan struct{})}
 	c.keeper.client = c
-	c.teller.observer = cfg.Observer
 	c.engine = quorum.New(nodes, quorum.Settings{
 		NodeTimeout: cfg.NodeTimeout,
 		MaxTTL:      cfg.MaxTTL,
@@ -78,6 +78,8 @@ func newClient(cfg Config, nodes []quorum.Node, clk clock.Clock) *Client {
 		Prefix:      cfg.Prefix,
 		Clock:       clk,
 		Guard:       !cfg.DisableRestartGuard, TrustReplicas: cfg.TrustReplicas,
+		OwnStep: c.ownStep,
+		Warn:    c.nodeWarning,
 		Trouble: c.nodeChanged,
 	})
 	for _, warning := range cfg.warnings() {
@@ -220,41 +222,6 @@ func (c *Client) freeAll(ctx context.Context, held []closedHold) error {
 	}
 	return fmt.Errorf("redlock: close: %d of %d locks were left to end by their TTL: %w",
 		left, len(held), cmp.Or(first, error(ErrNoQuorum)))
-}
-
-// teller tells of losses, in their order, on a goroutine that lives only as long as there are some:
-// a slow Observer must not delay the end of other locks.
-type teller struct {
-	observer *Observer
-
-	mu      sync.Mutex // guards below
-	queue   []func()
-	running bool
-}
-
-func (t *teller) tell(event func()) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.queue = append(t.queue, event)
-	if !t.running {
-		t.running = true
-		go t.run()
-	}
-}
-
-func (t *teller) run() {
-	for {
-		t.mu.Lock()
-		if len(t.queue) == 0 {
-			t.running = false
-			t.mu.Unlock()
-			return
-		}
-		event := t.queue[0]
-		t.queue = t.queue[1:]
-		t.mu.Unlock()
-		event()
-	}
 }
 
 // pollFirst and pollMost are how often a waiting call asks even though it heard nothing.

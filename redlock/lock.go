@@ -223,7 +223,7 @@ func (l *Lock) lose(err *RoundError, release bool) {
 	c, name, fencing := l.client, l.name, l.fencing
 	hold := l.hold()
 	span := c.clock.Now().Since(l.won)
-	c.teller.tell(func() {
+	c.teller.Tell(func() {
 		c.log.Warn("redlock: lock lost", "name", name, "token", fencing, "cause", err)
 		c.cfg.Observer.lost(Event{Name: name, Token: fencing, Held: span, Err: err})
 	})
