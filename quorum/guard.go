@@ -170,14 +170,20 @@ func readReplication(info string) (r replication) {
 	return r
 }
 
-// again repeats, once, guarded calls that found another identity in ql:node than they were told:
-// another client admitted this memory, perhaps long ago. A mark in the node's future, which a
-// clock that was stepped back leaves, is written anew.
+// again repeats, once, guarded calls that were refused by a node with another identity than they
+// were told: another client admitted its memory, perhaps long ago, or nobody yet, and then it
+// begins to wait now. A mark in the node's future, which a clock that was stepped back leaves, is
+// written anew.
 func (l *lane) again(ctx context.Context, batch *Batch) error {
 	var which []int
 	renew := false
+	changed := false
 	for i := range batch.Calls {
 		c := &batch.Calls[i]
+		if c.Guarded && c.Err == errMemoryChanged && !c.Void {
+			which, changed = append(which, i), true
+			continue
+		}
 		if !c.Guarded || c.Err != nil || c.Reply == "" {
 			continue
 		}
@@ -192,7 +198,11 @@ func (l *lane) again(ctx context.Context, batch *Batch) error {
 	if len(which) == 0 && !renew {
 		return nil
 	}
-	refusal, err := l.admit(ctx, "")
+	ask := func() (refusal, err error) { return l.admit(ctx, "") }
+	if changed { // perhaps it is another server altogether
+		ask = func() (refusal, err error) { return l.introduce(ctx) }
+	}
+	refusal, err := ask()
 	if err != nil {
 		return err
 	}
@@ -304,9 +314,11 @@ func (l *lane) withoutInfo(ctx context.Context, cause, infoErr error) (refusal, 
 }
 
 // isRefused reports whether a command is not to be had on a node: unknown there, or not allowed.
+// miniredis says that its INFO has no such section, without an error code.
 func isRefused(err error) bool {
 	text := err.Error()
-	return strings.HasPrefix(text, "NOPERM") || strings.HasPrefix(text, "ERR")
+	return strings.HasPrefix(text, "NOPERM") || strings.HasPrefix(text, "ERR") ||
+		strings.HasSuffix(text, "is not supported")
 }
 
 // lag is how long an old primary may go on taking writes after a replica was promoted.
