@@ -275,7 +275,7 @@ var errUnknownMemory = errors.New("gives no vote: its memory is not the one expe
 func (a *attempt) await(ctx context.Context) (Verdict, error) {
 	var timer *time.Timer
 	var again <-chan time.Time // the leader's next message to the nodes it misses
-	wait := time.Millisecond
+	wait, yields := time.Millisecond, false
 	defer func() {
 		if timer != nil {
 			timer.Stop()
@@ -289,8 +289,10 @@ func (a *attempt) await(ctx context.Context) (Verdict, error) {
 			if !time.Now().Before(a.claim.Until) {
 				return Split, nil
 			}
-			a.askAgain(func(v Vote) bool { return v.Kind != Granted })
-			continue
+			if !yields {
+				a.askAgain(func(v Vote) bool { return v.Kind != Granted })
+				continue
+			}
 		case <-ctx.Done():
 			return Undecided, ctx.Err()
 		case <-a.engine.stopped:
@@ -304,18 +306,32 @@ func (a *attempt) await(ctx context.Context) (Verdict, error) {
 			return verdict, nil
 		case standing == Leads && again == nil:
 			a.engine.count.Splits.Add(1)
-			pause := min(wait, time.Until(a.claim.Until)) // so that nobody returns late by it
-			if timer == nil {
-				timer = time.NewTimer(pause)
-			} else {
-				timer.Reset(pause)
+			yields = false
+			again = a.after(&timer, wait)
+			wait = min(2*wait, 8*time.Millisecond)
+		case standing == Trails:
+			switch asked, failing := a.askSilent(); {
+			case asked:
+			case failing && !yields:
+				// The silence has made the lane ask for a sign of life first.
+				yields, again = true, a.after(&timer, 2*probeFirst)
+			case again == nil || !yields:
+				a.engine.count.Yields.Add(1)
+				return Split, nil
 			}
-			again, wait = timer.C, min(2*wait, 8*time.Millisecond)
-		case standing == Trails && !a.askSilent():
-			a.engine.count.Yields.Add(1)
-			return Split, nil
 		}
 	}
+}
+
+// after sets the timer, for the end of the attempt if that is earlier.
+func (a *attempt) after(timer **time.Timer, d time.Duration) <-chan time.Time {
+	d = min(d, time.Until(a.claim.Until)) // so that nobody returns late by it
+	if *timer == nil {
+		*timer = time.NewTimer(d)
+	} else {
+		(*timer).Reset(d)
+	}
+	return (*timer).C
 }
 
 // judge looks at all votes.
@@ -347,14 +363,21 @@ func (a *attempt) askAgain(which func(Vote) bool) (asked bool) {
 	return len(nodes) > 0
 }
 
-// askSilent asks nodes that failed once more, before their votes are done without: otherwise one
-// lost reply can make everybody give up (protocol review, V2).
-func (a *attempt) askSilent() bool {
+// askSilent asks nodes that did not answer once more, before their votes are done without:
+// otherwise one lost reply can make everybody give up (protocol review, V2). Some of them may be
+// failing at the moment.
+func (a *attempt) askSilent() (asked, failing bool) {
 	a.mu.Lock()
 	var nodes []int
 	for i := range a.ballots {
 		b := &a.ballots[i]
-		if a.votes[i].Kind == Failed && b.out == nil && !b.again && errors.Is(b.err, errNodeTimeout) {
+		silent := a.votes[i].Kind == Failed && b.out == nil && b.unsure && !b.again &&
+			errors.Is(b.err, errNodeTimeout)
+		switch {
+		case !silent:
+		case a.engine.lanes[i].isFailing():
+			failing = true
+		default:
 			b.again = true
 			a.votes[i].Kind = Pending
 			nodes = append(nodes, i)
@@ -364,7 +387,7 @@ func (a *attempt) askSilent() bool {
 	for _, i := range nodes {
 		a.ask(i, new(request))
 	}
-	return len(nodes) > 0
+	return len(nodes) > 0, failing
 }
 
 // seal makes a majority into a lock: it settles the fencing token, in the normal case without
