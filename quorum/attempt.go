@@ -94,6 +94,7 @@ type attempt struct {
 
 	mu      sync.Mutex // guards all below
 	over    bool
+	won     bool // no vote is taken back any more
 	onLate  func(node int)
 	votes   []Vote
 	ballots []ballot
@@ -108,6 +109,7 @@ type ballot struct {
 	mayHold  bool     // the key can be there, now or later
 	left     time.Duration
 	register uint64
+	granted  script.Reply // with a vote: what it rests on
 	read     Read
 	err      error
 }
@@ -187,6 +189,13 @@ func (a *attempt) answer(r *request, got answer) {
 		b.read = a.readOf(reply, record, vote, got)
 	}
 	a.votes[r.node] = vote
+	if vote.Kind == Granted {
+		b.granted = reply
+	}
+	void := a.revoke()
+	if got.void {
+		void |= 1 << r.node
+	}
 	onLate := a.onLate
 	if a.over {
 		a.engine.count.Late.Add(1)
@@ -197,12 +206,33 @@ func (a *attempt) answer(r *request, got answer) {
 		}
 	}
 	a.mu.Unlock()
-	if got.void {
-		a.takeBack(r.node)
+	if void != 0 {
+		a.takeBack(void)
 	}
 	if onLate != nil && vote.Kind == Granted {
 		onLate(r.node)
 	}
+}
+
+// revoke takes votes back that another node's answer made void: it told of a larger MaxTTL than was
+// known when they were counted (protocol review, P6). A lock that was won stays won.
+// Called with a.mu held.
+func (a *attempt) revoke() (void Set) {
+	if a.over || a.won {
+		return 0
+	}
+	for i := range a.votes {
+		b := &a.ballots[i]
+		if a.votes[i].Kind != Granted {
+			continue
+		}
+		if err := a.engine.waits(b.granted, nil); err != nil {
+			a.votes[i], b.err, b.unsure = Vote{Kind: Failed}, err, true
+			b.read.Granted = false
+			void |= 1 << i
+		}
+	}
+	return void
 }
 
 // parse reads a reply to the attempt's message.
@@ -214,11 +244,11 @@ func (a *attempt) parse(text string) (script.Reply, script.Record, error) {
 	return reply, script.Record{}, err
 }
 
-// takeBack frees the key on a node that may have set it without having a vote. It must not stay
+// takeBack frees the key on nodes that may have set it without having a vote. It must not stay
 // there: an extend would take it for proof that the node remembers (protocol review, P1).
-func (a *attempt) takeBack(node int) {
+func (a *attempt) takeBack(nodes Set) {
 	a.engine.Release(Hold{Name: a.claim.Name, Token: a.claim.Token, TTL: a.claim.TTL,
-		Touched: 1 << node}, nil)
+		Touched: nodes}, nil)
 }
 
 // waits is the error of a node that may not vote yet, as seen from the largest MaxTTL that any
@@ -393,6 +423,12 @@ func (a *attempt) askSilent() (asked, failing bool) {
 // seal makes a majority into a lock: it settles the fencing token, in the normal case without
 // another message, because all nodes took the proposed one.
 func (a *attempt) seal(ctx context.Context) Outcome {
+	a.mu.Lock()
+	a.won = Decide(a.votes) == Won
+	a.mu.Unlock()
+	if !a.won { // revoked since it was judged
+		return a.giveUp(NoQuorum, nil)
+	}
 	fencing, agreed := a.fencing()
 	if !agreed {
 		a.engine.count.Raises.Add(1)

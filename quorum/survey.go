@@ -79,6 +79,9 @@ func (l *lane) report(ctx context.Context) NodeReport {
 			r.Err = &WaitError{Left: left}
 		}
 	}
+	if r.Err == nil && !r.GuardOff && r.Replicas > 0 && !r.Safe && !l.engine.set.TrustReplicas {
+		r.Err = errVotesTwice
+	}
 	if r.Err == nil && l.distrusted(own) {
 		r.Err = errClockStepped
 	}

@@ -26,6 +26,8 @@ type Client struct {
 	lines  lines
 	teller teller.Teller
 
+	waitsUntil atomic.Int64 // when Lock last said that it waits until, ns since the epoch
+
 	notBefore atomic.Int64 // monotonic clock: rounds begun up to then count from a wrong moment
 
 	done  chan struct{}  // closed when Close begins

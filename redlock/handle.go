@@ -67,7 +67,7 @@ func parseHandle(text string) (handle, error) {
 	case !whole || len(sum) != 8:
 		return h, invalid("handle: it is truncated")
 	}
-	payload, err := base64.RawURLEncoding.DecodeString(body)
+	payload, err := base64.RawURLEncoding.Strict().DecodeString(body)
 	if err != nil || fmt.Sprintf("%08x", crc32.ChecksumIEEE(payload)) != sum {
 		return h, invalid("handle: it was altered or truncated")
 	}

@@ -173,6 +173,20 @@ const (
 	mostPause  = 500 * time.Millisecond
 )
 
+// sayWaits logs until when calls wait for nodes that give no vote yet: once, however many do.
+func (c *Client) sayWaits(name string, left time.Duration) {
+	if left <= 0 {
+		return
+	}
+	until := c.clock.Now().Time().Add(left)
+	if last := c.waitsUntil.Load(); until.Sub(time.Unix(0, last)).Abs() < time.Second ||
+		!c.waitsUntil.CompareAndSwap(last, until.UnixNano()) {
+		return
+	}
+	c.log.Warn("redlock: Lock waits for nodes whose memory is new; an operator who knows that they"+
+		" hold no forgotten lock can say Admit", "name", name, "until", until)
+}
+
 // A waiter decides when the contender of a name asks again.
 type waiter struct {
 	client *Client
@@ -205,6 +219,7 @@ func (w *waiter) wait(ctx context.Context, last *RoundError) bool {
 	default:
 		w.pause = min(max(2*w.pause, leastPause), mostPause)
 		timeout = w.pause
+		w.client.sayWaits(w.name, last.Remaining)
 	}
 	if last.Remaining > 0 {
 		timeout = min(timeout, last.Remaining+time.Millisecond)
