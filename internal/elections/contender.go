@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/go-redsync/redsync/v4"
 	"github.com/go-redsync/redsync/v4/redis"
@@ -26,6 +27,10 @@ type replica struct {
 	redsync *redsync.Redsync
 }
 
+// ttl is short because nodes that have just started give no vote for so long, and long enough that
+// no time-out is shorter than with the default of ten seconds.
+const ttl = 2 * time.Second
+
 func newReplica(addrs []string, seed uint64, s settings) (*replica, error) {
 	r := &replica{}
 	var pools []redis.Pool
@@ -44,15 +49,30 @@ func newReplica(addrs []string, seed uint64, s settings) (*replica, error) {
 	}
 	r.redsync = redsync.New(pools...)
 	lock, err := redlock.New(redlock.Config{
-		Clients:             r.clients,
-		DisableRestartGuard: true, // nodes that have just started would not vote yet
-		Logger:              slog.New(slog.DiscardHandler),
+		Clients: r.clients,
+		TTL:     ttl,
+		Logger:  slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return nil, errors.Join(err, r.close())
 	}
 	r.lock = lock
-	return r, r.connect()
+	if err := r.connect(); err != nil {
+		return nil, errors.Join(err, r.close())
+	}
+	return r, nil
+}
+
+// rehearse takes a lock, so that this replica knows the nodes as one that has run for a while does.
+// The nodes have just started and give no vote for the time of a TTL: the first one waits for it.
+func (r *replica) rehearse(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*ttl)
+	defer cancel()
+	l, err := r.lock.Lock(ctx, name)
+	if err != nil {
+		return err
+	}
+	return l.Unlock(ctx)
 }
 
 // connect opens the connections beforehand, as those of a service that has run for a while are.

@@ -131,6 +131,9 @@ func campaign(ctx context.Context, s settings, libs []library, addrs []string, c
 			return nil, "", err
 		}
 		replicas = append(replicas, r)
+		if err := r.rehearse(ctx, fmt.Sprintf("rehearsal of %d", i)); err != nil {
+			return nil, "", err
+		}
 	}
 	tallies = make([]tally, len(libs))
 	for n := range s.elections {

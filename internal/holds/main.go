@@ -79,9 +79,8 @@ func run(ctx context.Context, s settings, out, progress io.Writer) (ok bool, err
 	m := measurement{settings: s, ledger: newLedger(s)}
 	c, err := redlock.New(redlock.Config{
 		Addrs: nodes.Addrs(), TTL: s.ttl, NodeTimeout: min(s.timeout, s.ttl/4),
-		DisableRestartGuard: true, // nodes that have just started would not vote for a TTL
-		Logger:              slog.New(slog.DiscardHandler),
-		Observer:            m.ledger.observer(),
+		Logger:   slog.New(slog.DiscardHandler),
+		Observer: m.ledger.observer(),
 	})
 	if err != nil {
 		return false, err
@@ -143,6 +142,10 @@ func used() usage {
 // hold takes all locks.
 func (m *measurement) hold(ctx context.Context, c *redlock.Client, progress io.Writer) error {
 	m.locks = make([]*redlock.Lock, m.settings.locks)
+	// The nodes have just started, and have forgotten nothing.
+	if err := c.Admit(ctx); err != nil {
+		return err
+	}
 	// The first lock opens the connections and loads the scripts: not part of what a lock costs.
 	first, err := c.TryLock(ctx, "warm up")
 	if err != nil {

@@ -48,7 +48,7 @@ func open(addrs []string, s settings) (libs []library, closeAll func() error, er
 }
 
 // oursPair uses Lock rather than TryLock because nodes that have just started give no vote for the
-// time of a MaxTTL: the first call waits for them.
+// time of a TTL: the first call waits for them.
 func oursPair(c *redlock.Client) func(context.Context, string) error {
 	return func(ctx context.Context, name string) error {
 		l, err := c.Lock(ctx, name)

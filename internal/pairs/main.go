@@ -88,7 +88,7 @@ func run(ctx context.Context, s settings, out, progress io.Writer) (ratio float6
 	return report(out, libs, samples)
 }
 
-// warmUp waits for the nodes and fills their script caches.
+// warmUp waits for the nodes, opens connections and fills the nodes' script caches.
 func warmUp(ctx context.Context, libs []library) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
