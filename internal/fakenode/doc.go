@@ -21,6 +21,6 @@
 // a message to an idle node executes what is in its inbox.
 //
 // Files in reading order: node.go, link.go, message.go, faults.go, chance.go, restart.go,
-// replica.go, clock.go, script.go, acquire.go, holder.go, admit.go, view.go, data.go, info.go,
-// listener.go, pipe.go, hooks.go.
+// replica.go, describe.go, clock.go, script.go, acquire.go, holder.go, admit.go, tick.go, view.go,
+// data.go, info.go, listener.go, pipe.go, hooks.go.
 package fakenode

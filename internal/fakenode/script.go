@@ -20,6 +20,9 @@ var scripts = map[string]func(*run) string{
 	script.Swap.Name:    swap,
 	script.Inspect.Name: inspect,
 	script.Admit.Name:   admit,
+	script.Claim.Name:   claim,
+	script.Commit.Name:  commit,
+	script.Confirm.Name: confirm,
 }
 
 // A call is a command as it goes over the wire.

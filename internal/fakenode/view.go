@@ -2,6 +2,8 @@ package fakenode
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 )
 
@@ -187,6 +189,20 @@ func (v *view) hmget(key string, fields ...string) (texts []string, all bool) {
 		texts[i], all = text, all && ok
 	}
 	return texts, all
+}
+
+func (v *view) hkeys(key string) []string {
+	e := v.hashOf(key)
+	if e == nil {
+		return nil
+	}
+	return slices.Collect(maps.Keys(e.hash))
+}
+
+func (v *view) hdel(key, field string) {
+	if e := v.hashOf(key); e != nil && v.mayWrite(false) {
+		delete(e.hash, field)
+	}
 }
 
 // hset takes pairs of a field and its text.

@@ -17,7 +17,7 @@ import (
 // answers and the same memory after each. Tokens are chosen so that no clock decides about them.
 func compareWithFake(t *testing.T, s Subject) {
 	t.Helper()
-	const runs, steps = 30, 40
+	const runs, steps = 12, 40
 	fake := fakenode.New("fake")
 	seed := uint64(time.Now().UnixNano())
 	for run := range uint64(runs) {
