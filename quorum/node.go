@@ -3,7 +3,6 @@ package quorum
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/quorumlock/quorumlock/internal/script"
@@ -92,14 +91,6 @@ func newCommand(s *script.Script, key string, args ...any) *Command {
 	c := &Command{Script: s, Key: key, Args: args}
 	c.Args[0], c.Args[1], c.Args[2] = "evalsha", s.SHA, keyCounts[s.Keys]
 	return c
-}
-
-// withIdentity is the arguments of an acquire with the identity that the node is to have. They are
-// the only ones that differ from node to node.
-func (c *Command) withIdentity(identity string) []any {
-	args := slices.Clone(c.Args)
-	args[identityArg] = identity
-	return args
 }
 
 // Arg is the i-th key or argument as text, keys first, counted from 0.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -73,11 +74,14 @@ func (n *RedisNode) pipeline(
 ) error {
 	commands := make([]redis.StringCmd, len(which)+1) // one slab for the whole flight
 	pipe := n.client.Pipeline()
+	own := argSlabs.Get().(*argSlab) // nobody keeps arguments once Exec has returned
+	defer own.free()
+	identity := any(batch.Identity)
 	for k, i := range which {
 		command := batch.Calls[i].Command
 		args := command.Args
 		if batch.Calls[i].Guarded && batch.Identity != "" {
-			args = command.withIdentity(batch.Identity)
+			args = own.with(args, identity)
 		}
 		if texts != nil && !texts[command.Script.SHA] {
 			texts[command.Script.SHA] = true
@@ -145,3 +149,24 @@ func (n *RedisNode) Listen(heard func(Heard)) Listener {
 }
 
 func (n *RedisNode) String() string { return fmt.Sprintf("redis node %s", n.name) }
+
+// An argSlab is room for those arguments of a flight that differ from node to node. Arguments are
+// shared between the nodes otherwise.
+type argSlab struct{ args []any }
+
+var argSlabs = sync.Pool{New: func() any { return new(argSlab) }}
+
+// with is args with the identity that the node is to have, in the slab.
+func (s *argSlab) with(args []any, identity any) []any {
+	begin := len(s.args)
+	s.args = append(s.args, args...)
+	mine := s.args[begin:len(s.args):len(s.args)]
+	mine[identityArg] = identity
+	return mine
+}
+
+func (s *argSlab) free() {
+	clear(s.args)
+	s.args = s.args[:0]
+	argSlabs.Put(s)
+}
