@@ -23,6 +23,9 @@ type debt struct {
 	// unsure: an earlier message about the key was never answered and may still arrive, so that
 	// the first "nobody's" may be said too early (protocol review, P3).
 	unsure bool
+	// silent: and the node has said nothing at all since. One that was frozen does what it was
+	// sent when it goes on, however long that takes, so the debt outlives the TTL until then.
+	silent bool
 }
 
 // owe makes the lane repeat a release until the node confirms it or the key has ended.
@@ -63,7 +66,7 @@ func (l *lane) payDebts() {
 	rest := l.debts[:0]
 	for _, d := range l.debts {
 		switch {
-		case !d.until.After(now):
+		case !d.until.After(now) && !d.silent:
 		case len(round.debts) < maxPayment:
 			round.debts = append(round.debts, d)
 		default:
@@ -106,15 +109,25 @@ func (p *payment) answer(r *request, a answer) {
 		if err == nil && !(d.unsure && reply.Letter == script.Nobody) {
 			return
 		}
-		// Once more, when whatever is still on its way has had the time of a message.
 		d.unsure = d.unsure && err != nil
 	}
-	l := p.lane
+	l, wait := p.lane, max(p.next, min(p.lane.timeout, debtMost))
+	if d.silent && (a.err == nil || isErrorReply(a.err)) {
+		// Once more, when whatever is still on its way has had the time of a message.
+		d.silent, d.until = false, later(d.until, time.Now().Add(2*wait))
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed || len(l.debts) >= maxDebts {
 		return
 	}
 	l.debts = append(l.debts, d)
-	l.scheduleDebts(max(p.next, min(l.timeout, debtMost)))
+	l.scheduleDebts(wait)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

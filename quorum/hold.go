@@ -168,7 +168,8 @@ func (e *Engine) Release(h Hold, decided func(Freeing)) {
 			// Where an earlier message may still arrive, "nobody's" is not the last word.
 			unsure := h.Unsure.Has(i)
 			if a.err != nil || unsure && a.reply.Letter == script.Nobody {
-				e.lanes[i].owe(debt{command: p.command, until: until, unsure: unsure})
+				e.lanes[i].owe(debt{command: p.command, until: until, unsure: unsure,
+					silent: unsure && a.err != nil && !isErrorReply(a.err)})
 			}
 		}
 	}

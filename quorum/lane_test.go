@@ -358,6 +358,37 @@ func TestGhostKeyIsFreed(t *testing.T) {
 	})
 }
 
+// TestGhostKeyOfAFrozenNodeIsFreed: a node that was frozen for longer than the TTL sets keys when
+// it goes on, and they would live for another TTL.
+func TestGhostKeyOfAFrozenNodeIsFreed(t *testing.T) {
+	inBubble(t, 1, func(l *lab) {
+		l.nodes[0].Pause()
+		l.acquire("a")
+		time.Sleep(3 * ttl)
+		l.nodes[0].Resume()
+		time.Sleep(2 * time.Second)
+		if acquires := l.count(0, "acquire"); acquires != 1 {
+			t.Fatalf("%d acquires were executed, want the one before the frost", acquires)
+		}
+		l.wantKeys("a", "two seconds after the frost", false)
+	})
+}
+
+// TestDebtsToANodeThatRefusesEnd: where every release is refused, none is repeated for ever.
+func TestDebtsToANodeThatRefusesEnd(t *testing.T) {
+	inBubble(t, 1, func(l *lab) {
+		l.nodes[0].Refuse("NOPERM this user has no permissions", "acquire", "release")
+		l.acquire("a")
+		time.Sleep(2 * ttl)
+		refused := l.count(0, "release")
+		time.Sleep(time.Hour)
+		if more := l.count(0, "release") - refused; more != 0 || refused == 0 {
+			t.Errorf("%d releases in the first %v, %d in the hour after, want some and none",
+				refused, 2*ttl, more)
+		}
+	})
+}
+
 func TestCloseIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
