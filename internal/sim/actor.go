@@ -171,6 +171,9 @@ func (a *actor) extend(l *redlock.Lock) {
 	err := l.Extend(ctx)
 	if err == nil {
 		a.counts.Extends.Add(1)
+		if left := l.Remaining(); left <= 0 {
+			a.watch.violation("%s: extended %q, and its validity is over", a.who, l.Name())
+		}
 	}
 	a.event(a.who, "extend "+l.Name(), err)
 }

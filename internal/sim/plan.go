@@ -19,7 +19,7 @@ type Plan struct {
 
 	Way    time.Duration // a message takes up to this long, in fair weather
 	Storms int           // changes of the weather, besides the actors' events
-	Wild   bool          // messages may arrive much later than anybody waits for them
+	Wild   bool          // messages come much later than anybody waits for them, and come again
 	Skew   bool          // clients' wall clocks are wrong, nodes' clocks drift
 	Guard  bool          // the clients' restart guard is on; else the nodes guard themselves
 }
@@ -43,7 +43,7 @@ func NewPlan(seed uint64) *Plan {
 	p.Actors = 1 + r.IntN(2)
 	p.Names = pick(r, 1, 1, 2, 3)
 	p.Events = 50 + r.IntN(30)
-	p.TTL = pick[time.Duration](r, 60, 200, 300, 1000, 3000, 10_000) * time.Millisecond
+	p.TTL = pick[time.Duration](r, 60, 200, 300, 1000, 10_000, 10_000) * time.Millisecond
 	p.NodeTimeout = min(250*time.Millisecond, p.TTL/time.Duration(4+r.IntN(4)))
 	p.Way = pick[time.Duration](r, 0, 1, 1, 2, 10) * p.NodeTimeout / 20
 	p.Storms = pick(r, 0, 5, 10, 20, 30)

@@ -174,6 +174,18 @@ func (w *Watch) NoLocks(nodes []*fakenode.Node, when string) {
 	}
 }
 
+// locks are the last ones of every name.
+func (w *Watch) locks() (locks []*redlock.Lock) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, name := range w.names {
+		for _, h := range name.holds {
+			locks = append(locks, h.lock)
+		}
+	}
+	return locks
+}
+
 // report is the violations and the events that led to them.
 func (w *Watch) report() []string {
 	w.mu.Lock()

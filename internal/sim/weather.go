@@ -64,7 +64,7 @@ func (v *weather) machine(i int) string {
 		v.saved[i] = n.Snapshot()
 		return n.Name() + " keeps a snapshot"
 	case 3:
-		if v.saved[i] == nil {
+		if v.saved[i] == nil || !v.Wild {
 			return n.Name() + " has no snapshot"
 		}
 		v.counts.Forgets.Add(1)
@@ -94,7 +94,11 @@ func (v *weather) way(i int) string {
 	}
 	seed := v.rand.Uint64()
 	chance := pick(v.rand, 0.05, 0.2, 0.5)
-	switch v.rand.IntN(11) {
+	kind := v.rand.IntN(11)
+	if kind == 3 && !v.Wild {
+		kind = 0
+	}
+	switch kind {
 	case 0:
 		f.LoseRequests(fakenode.Chance(seed, chance))
 		return where + " loses requests"

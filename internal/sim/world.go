@@ -157,5 +157,6 @@ func (w *world) run() {
 	close(w.over)
 	others.Wait()
 	w.calm()
+	w.settle()
 	w.finish()
 }
