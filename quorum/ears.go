@@ -19,10 +19,16 @@ type Ear struct {
 	// Guarded by ears.mu.
 	listens Set // nodes whose subscription is confirmed
 	known   Set // nodes whose subscription ever was
-	heard   Set // nodes that told of the release of token
-	token   string
+	holder  releases
+	other   releases // the last one that was not the holder's
 	grace   *time.Timer
 	closed  bool
+}
+
+// releases are what nodes told of the release of one owner token.
+type releases struct {
+	token string
+	by    Set
 }
 
 // ears keeps the subscriptions of an engine: one connection to each node while anybody listens,
@@ -52,6 +58,24 @@ func (ear *Ear) Ready() <-chan struct{} { return ear.ready }
 // Freed receives when it is worth asking again: enough nodes told of a release, or a broken
 // subscription is back and may have missed one.
 func (ear *Ear) Freed() <-chan struct{} { return ear.freed }
+
+// Await says by which owner token the lock is held at present. Of its release, what one node tells
+// is enough to be woken by. Of any other token's it takes a majority: contenders that were refused
+// give back what they got from the other nodes, and would wake each other, and themselves, without
+// end.
+func (ear *Ear) Await(holder string) {
+	ear.ears.mu.Lock()
+	defer ear.ears.mu.Unlock()
+	if ear.closed || ear.holder.token == holder {
+		return
+	}
+	was := ear.holder
+	ear.holder = releases{token: holder}
+	if ear.other.token == holder {
+		ear.holder, ear.other = ear.other, was
+	}
+	ear.startGrace()
+}
 
 // Close ends listening.
 func (ear *Ear) Close() { ear.ears.remove(ear) }
@@ -147,17 +171,28 @@ func (ear *Ear) subscribed(i, quorum int) {
 
 // published is called with ears.mu held.
 func (ear *Ear) published(i int, token string, quorum int) {
-	if token != ear.token {
-		ear.token, ear.heard = token, 0
-	}
-	ear.heard |= 1 << i
-	switch ear.heard.Len() {
-	case quorum:
-		ear.signal()
-	case 1:
-		if ear.grace != nil {
-			ear.grace.Stop()
+	told := &ear.holder
+	if token != told.token {
+		if told = &ear.other; token != told.token {
+			*told = releases{token: token}
 		}
+	}
+	told.by |= 1 << i
+	switch {
+	case told.by.Len() == quorum:
+		ear.signal()
+	case told == &ear.holder && told.by.Len() == 1:
+		ear.startGrace()
+	}
+}
+
+// startGrace waits for more nodes to tell of the holder's release, if one has.
+// Called with ears.mu held.
+func (ear *Ear) startGrace() {
+	if ear.grace != nil {
+		ear.grace.Stop()
+	}
+	if ear.holder.by != 0 {
 		ear.grace = time.AfterFunc(earGrace, ear.graceOver)
 	}
 }
@@ -165,7 +200,7 @@ func (ear *Ear) published(i int, token string, quorum int) {
 func (ear *Ear) graceOver() {
 	ear.ears.mu.Lock()
 	defer ear.ears.mu.Unlock()
-	if !ear.closed && ear.heard.Len() < ear.ears.engine.Quorum() {
+	if n := ear.holder.by.Len(); !ear.closed && n > 0 && n < ear.ears.engine.Quorum() {
 		ear.signal()
 	}
 }

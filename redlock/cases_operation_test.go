@@ -202,7 +202,7 @@ func TestCaseRestartsAndOutages(t *testing.T) {
 						if err := r.try(u, fmt.Sprint("k", i)); !errors.Is(err, redlock.ErrNoQuorum) {
 							t.Errorf("got %v, want ErrNoQuorum", err)
 						}
-						time.Sleep(100 * time.Millisecond)
+						time.Sleep(time.Second)
 					}
 				})
 			}

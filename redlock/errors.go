@@ -47,6 +47,7 @@ type RoundError struct {
 
 	kinds  []error // sentinels, then the context's error
 	detail string
+	rival  string // Holder's owner token, for those who wait
 }
 
 // Error says what happened, to which lock, and who holds it or which nodes failed.

@@ -226,6 +226,7 @@ func (w *waiter) wait(ctx context.Context, last *RoundError) bool {
 	}
 	var freed <-chan struct{}
 	if w.ear != nil {
+		w.ear.Await(last.rival)
 		freed = w.ear.Freed()
 	}
 	timer := time.NewTimer(timeout)

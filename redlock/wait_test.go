@@ -1,0 +1,232 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quorumlock/quorumlock/internal/fakenode"
+	"github.com/quorumlock/quorumlock/redlock"
+)
+
+// A waiter that is refused by a majority gives back what it got from the others. That is told to
+// all who listen, itself included, and must wake nobody: the holder holds on.
+func TestWaitersAreNotWokenByFailedAttempts(t *testing.T) {
+	t.Parallel()
+	for _, waiters := range []int{1, 5} {
+		t.Run(fmt.Sprint(waiters, " processes wait"), func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, 3, func(r *rig) {
+				l := r.take(r.user(redlock.Config{}), "k")
+				r.nodes[0].Delete("k") // free for whoever asks, and no majority
+				var all sync.WaitGroup
+				for range waiters {
+					u := r.user(redlock.Config{})
+					r.warm(u)
+					all.Go(func() {
+						_, err := u.Lock(r.within(2*time.Second), "k")
+						r.wantIs(err, redlock.ErrHeld, context.DeadlineExceeded)
+					})
+				}
+				synctest.Wait()
+				before := r.nodes[0].Count("acquire")
+				time.Sleep(1900 * time.Millisecond)
+				if n := r.nodes[0].Count("acquire") - before; n > 2*waiters {
+					t.Errorf("node 0 was asked %d times in 1.9s by %d waiters", n, waiters)
+				}
+				all.Wait()
+				r.wantHeld(l)
+			})
+		})
+	}
+}
+
+func TestLockWakesByNotification(t *testing.T) {
+	t.Parallel()
+	const all, one, none = 5, 1, 0
+	for _, c := range []struct {
+		name    string
+		hears   int
+		within  time.Duration
+		meddles bool // others fail meanwhile, and what they give back is told as well
+	}{
+		{"from all nodes", all, time.Millisecond, false},
+		{"from one node", one, 10 * time.Millisecond, false},
+		{"from one node, and from another of others' failures", 2, 10 * time.Millisecond, true},
+		{"from none: by the slow poll", none, 4 * time.Second, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, 5, func(r *rig) {
+				a, b := r.user(redlock.Config{}), r.user(redlock.Config{})
+				r.warm(b)
+				l := r.take(a, "k")
+				for _, link := range b.links[c.hears:] {
+					link.Faults().LosePublished(fakenode.Always)
+				}
+				won := make(chan time.Time, 1)
+				go func() {
+					l, err := b.Lock(r.Context(), "k")
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					won <- time.Now()
+					r.wantIs(l.Unlock(r.Context()))
+				}()
+				time.Sleep(5 * time.Second)
+				if c.meddles {
+					meddler := r.user(redlock.Config{})
+					r.warm(meddler)
+					r.nodes[1].Delete("k")
+					time.AfterFunc(time.Second-time.Millisecond, func() {
+						r.wantIs(r.try(meddler, "k"), redlock.ErrHeld)
+					})
+					time.AfterFunc(time.Second+time.Millisecond, func() {
+						if l, err := meddler.TryLock(context.Background(), "k"); err == nil {
+							r.wantIs(l.Unlock(context.Background()))
+						}
+					})
+				}
+				time.Sleep(time.Second)
+				r.wantIs(l.Unlock(r.Context()))
+				freed := time.Now()
+				if took := (<-won).Sub(freed); took > c.within {
+					t.Errorf("won %v after the release, want within %v", took, c.within)
+				}
+			})
+		})
+	}
+}
+
+func TestLockWakesWhenADeadHoldersTimeIsOver(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 5, func(r *rig) {
+		a, b := r.user(redlock.Config{}), r.user(redlock.Config{})
+		r.warm(b)
+		r.take(a, "k", redlock.WithTTL(7300*time.Millisecond))
+		a.cut(true, 0, 1, 2, 3, 4)
+		began := time.Now()
+		if _, err := b.Lock(r.Context(), "k"); err != nil {
+			t.Fatal(err)
+		}
+		r.wantTook(began, 7300*time.Millisecond, 7310*time.Millisecond)
+	})
+}
+
+func TestLockServesAProcessInOrder(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 3, func(r *rig) {
+		l := r.take(r.user(redlock.Config{}), "k")
+		u := r.user(redlock.Config{})
+		r.warm(u)
+		var mu sync.Mutex
+		var served, wanted []int
+		var all sync.WaitGroup
+		for i := range 20 {
+			all.Go(func() {
+				ctx := r.Context()
+				if i%5 == 4 { // gives up while it stands in the line
+					ctx = r.within(time.Second)
+				}
+				l, err := u.Lock(ctx, "k")
+				if i%5 == 4 {
+					r.wantIs(err, redlock.ErrHeld, context.DeadlineExceeded)
+					return
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				served = append(served, i)
+				mu.Unlock()
+				r.wantIs(l.Unlock(ctx))
+			})
+			if i%5 != 4 {
+				wanted = append(wanted, i)
+			}
+			synctest.Wait()
+		}
+		time.Sleep(2 * time.Second)
+		r.wantIs(l.Unlock(r.Context()))
+		all.Wait()
+		if !slices.Equal(served, wanted) {
+			t.Errorf("served %v, want %v", served, wanted)
+		}
+		if n := u.Lines(); n != 0 {
+			t.Errorf("%d names are waited for, want none", n)
+		}
+	})
+}
+
+func TestLockWaitsForNodesThatAreDown(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 3, func(r *rig) {
+		u := r.user(redlock.Config{})
+		for _, n := range r.nodes {
+			n.Faults().Down(true)
+		}
+		time.AfterFunc(time.Minute, func() {
+			for _, n := range r.nodes[:2] {
+				n.Faults().Down(false)
+			}
+		})
+		began := time.Now()
+		if _, err := u.Lock(r.Context(), "k"); err != nil {
+			t.Fatal(err)
+		}
+		r.wantTook(began, time.Minute, time.Minute+1100*time.Millisecond)
+	})
+}
+
+func TestLockGivesUpWithItsContext(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 3, func(r *rig) {
+		u := r.user(redlock.Config{})
+		r.warm(u)
+		for _, n := range r.nodes[:2] {
+			n.Refuse("NOAUTH Authentication required.")
+		}
+		ctx, cancel := context.WithCancelCause(r.Context())
+		time.AfterFunc(time.Second, func() { cancel(errors.New("a cause of the caller's")) })
+		_, err := u.Lock(ctx, "k")
+		r.wantIs(err, redlock.ErrNoQuorum, context.Canceled)
+		if text := fmt.Sprint(err); strings.Count(text, "NOAUTH") != 2 {
+			t.Errorf("got %q, want the last answer of both nodes", text)
+		}
+	})
+}
+
+func TestCloseWhileCallersWait(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 3, func(r *rig) {
+		r.take(r.user(redlock.Config{}), "k")
+		u := r.user(redlock.Config{})
+		r.warm(u)
+		var all sync.WaitGroup
+		for range 10 {
+			all.Go(func() {
+				_, err := u.Lock(context.Background(), "k")
+				r.wantIs(err, redlock.ErrClosed)
+			})
+		}
+		time.Sleep(100 * time.Millisecond)
+		began := time.Now()
+		r.wantIs(u.Close())
+		all.Wait()
+		r.wantTook(began, 0, 0)
+		synctest.Wait()
+		for _, n := range r.nodes {
+			if left := n.Listeners(); len(left) != 0 {
+				t.Errorf("%v: channels %v are subscribed, want none", n, left)
+			}
+		}
+	})
+}
