@@ -70,6 +70,27 @@ func Inspect(keys Keys) *quorum.Command {
 	return Command(script.Inspect, keys.Lock, keys.Register)
 }
 
+// Claim makes the message of claim.lua, for the tick at this instant in ms.
+func Claim(a Acquire, tick int64) *quorum.Command {
+	words := append(a.Command().Args[3:], tick)
+	return Command(script.Claim, words...)
+}
+
+// Commit makes the message of commit.lua: the tick at this instant, in ms, is to run, and what
+// bears no mark and came after half of that instant counts as passed over.
+func Commit(
+	keys Keys, token string, tick int64, fencing uint64, grace, life time.Duration,
+) *quorum.Command {
+	return Command(script.Commit, keys.Lock, keys.Register, token, tick, fencing, "run",
+		grace.Milliseconds(), life.Milliseconds(), tick/2)
+}
+
+// Confirm makes the message of confirm.lua; the leader's clock reading is in ms.
+func Confirm(keys Keys, token string, reading int64, guard, life time.Duration) *quorum.Command {
+	return Command(script.Confirm, keys.Lock, keys.Register, token, reading,
+		guard.Milliseconds(), life.Milliseconds())
+}
+
 // Command makes a message of any script: its keys, then its arguments.
 func Command(s *script.Script, words ...any) *quorum.Command {
 	args := append([]any{"evalsha", s.SHA, strconv.Itoa(s.Keys)}, words...)

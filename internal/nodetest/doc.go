@@ -7,5 +7,5 @@
 //
 // Files in reading order: nodetest.go (Run), command.go (messages as the engine makes them),
 // ask.go (how claims are checked), acquire.go, register.go, guard.go, admit.go, holder.go,
-// names.go, batch.go, forget.go, listener.go.
+// tick.go, names.go, batch.go, forget.go, listener.go.
 package nodetest

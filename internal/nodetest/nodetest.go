@@ -19,7 +19,8 @@ type Subject struct {
 	ForgetScripts func()
 }
 
-// Data is a node's memory. Failures end the test they happen in.
+// Data is a node's memory. Failures end the test they happen in; a key of another type counts as
+// one that is not there.
 type Data interface {
 	Get(key string) (text string, ok bool)
 	HGet(key, field string) (text string, ok bool)
@@ -50,6 +51,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		{"guard", guardClaims},
 		{"admit", admitClaims},
 		{"holder", holderClaims},
+		{"tick", tickClaims},
 		{"names", nameClaims},
 		{"batch", batchClaims},
 		{"listener", listenerClaims},

@@ -2,6 +2,7 @@ package nodetest
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -71,7 +72,7 @@ func (d redisData) SetHash(key string, fields map[string]string, ttl time.Durati
 func (d redisData) text(cmd *redis.StringCmd) (string, bool) {
 	d.t.Helper()
 	text, err := cmd.Result()
-	if errors.Is(err, redis.Nil) {
+	if errors.Is(err, redis.Nil) || err != nil && strings.HasPrefix(err.Error(), "WRONGTYPE") {
 		return "", false
 	}
 	d.must(err)

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	mrand "math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,12 +51,10 @@ func randomAct(dice *mrand.Rand, keys Keys) (what string, act func(*asker) strin
 	write := func(what string, write func(Data)) (string, func(*asker) string) {
 		return what, func(a *asker) string { write(a.Data); return "" }
 	}
-	switch dice.IntN(15) {
+	tick := int64(1000 * (1 + dice.IntN(3)))
+	switch dice.IntN(20) {
 	case 0, 1, 2, 3:
-		w := Acquire{Keys: keys, Token: token, TTL: ttl, Proposed: number, Allowance: 10000 * week,
-			HalfLife: 10000 * week, Life: week, MaxTTL: ttl, Largest: ttl}
-		w.Identity = []string{"", identityA, identityB}[dice.IntN(3)]
-		return send(w.Command(), script.ParseAcquire)
+		return send(randomAcquire(dice, keys, token, number, ttl).Command(), script.ParseAcquire)
 	case 4:
 		return send(Extend(keys, token, ttl, []time.Duration{0, week}[dice.IntN(2)]), script.ParseExtend)
 	case 5:
@@ -69,6 +68,13 @@ func randomAct(dice *mrand.Rand, keys Keys) (what string, act func(*asker) strin
 		return send(Swap(keys, token, to, ttl, week), script.ParseExtend)
 	case 14:
 		return send(Inspect(keys), script.ParseInspect)
+	case 15, 16:
+		return send(Commit(keys, token, tick, number, time.Hour, week), script.ParseCommit)
+	case 17:
+		return send(Confirm(keys, token, tick, time.Second, week), script.ParseConfirm)
+	case 18, 19:
+		w := randomAcquire(dice, keys, token, number, ttl)
+		return send(Claim(w, tick), parseClaim)
 	case 9:
 		return write("lock := string "+token, func(d Data) {
 			d.Set(keys.Lock, token, []time.Duration{0, ttl}[number%2])
@@ -91,6 +97,20 @@ func randomAct(dice *mrand.Rand, keys Keys) (what string, act func(*asker) strin
 				"max": digits(number % 7), "floor": digits(number)}, 0)
 		})
 	}
+}
+
+func randomAcquire(
+	dice *mrand.Rand, keys Keys, token string, number uint64, ttl time.Duration,
+) Acquire {
+	return Acquire{Keys: keys, Token: token, TTL: ttl, Proposed: number,
+		Allowance: 10000 * week, HalfLife: 10000 * week, Life: week,
+		Identity: []string{"", identityA, identityB}[dice.IntN(3)], MaxTTL: ttl, Largest: ttl}
+}
+
+// parseClaim leaves out what is on record: it is seen in the memory.
+func parseClaim(text string) (script.Reply, error) {
+	reply, _, err := script.ParseClaim(text)
+	return reply, err
 }
 
 // answerText is an answer without what clocks and servers' manners decide.
@@ -116,14 +136,21 @@ func (a *asker) answerText(c *quorum.Command, parse parser) string {
 // memoryText is all that lies under the name.
 func (a *asker) memoryText() string {
 	var b strings.Builder
+	var texts []string
 	for _, key := range []string{a.keys.Lock, a.keys.Register, a.keys.Node} {
 		fmt.Fprintf(&b, "; %v", about(a.Data.TTL(key)))
 	}
-	for _, field := range []string{"id", "since", "from", "max", "floor"} {
-		text, _ := a.Data.HGet(a.keys.Node, field)
-		fmt.Fprintf(&b, " %s %s", field, text)
+	for key, fields := range map[string][]string{
+		a.keys.Node:     {"id", "since", "from", "max", "floor"},
+		a.keys.Register: {"token", "from", "mark", "by", "t1000", "t2000", "t3000"},
+	} {
+		for _, field := range fields {
+			text, _ := a.Data.HGet(key, field)
+			texts = append(texts, fmt.Sprintf(" %s=%s", field, text))
+		}
 	}
-	return b.String()
+	slices.Sort(texts)
+	return b.String() + strings.Join(texts, "")
 }
 
 // about is a span without what the asking took of it; what is no span stays.
