@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"errors"
 	"time"
 
 	"github.com/quorumlock/quorumlock/quorum"
@@ -63,22 +64,22 @@ func (c *Client) options(opts []LockOption) (lockOptions, error) {
 		}
 		opt(&o)
 	}
+	fault := func(format string, args ...any) { o.faults = append(o.faults, invalid(format, args...)) }
 	switch {
-	case len(o.faults) > 0:
-		return o, o.faults[0]
 	case o.ttl <= 0:
-		return o, invalid("WithTTL(%v): must be positive", o.ttl)
-	case o.minHold > o.ttl:
-		return o, invalid("WithMinHold(%v): above the lock's TTL, %v; see WithTTL", o.minHold, o.ttl)
+		fault("WithTTL(%v): must be positive", o.ttl)
 	case o.ttl > c.cfg.MaxTTL:
-		return o, invalid("WithTTL(%v): above Config.MaxTTL, %v", o.ttl, c.cfg.MaxTTL)
+		fault("WithTTL(%v): above Config.MaxTTL, %v", o.ttl, c.cfg.MaxTTL)
+	default:
+		if o.maxHold > 0 && o.maxHold < o.ttl {
+			o.ttl, o.renewEvery = o.maxHold, min(o.renewEvery, o.maxHold/3)
+		}
+		if o.minHold > o.ttl {
+			fault("WithMinHold(%v): above the lock's TTL, %v; see WithTTL", o.minHold, o.ttl)
+		}
+		if drift := quorum.Drift(o.ttl, c.cfg.DriftFactor); drift >= o.ttl {
+			fault("a TTL of %v leaves no validity after the drift allowance of %v", o.ttl, drift)
+		}
 	}
-	if o.maxHold > 0 && o.maxHold < o.ttl {
-		o.ttl, o.renewEvery = o.maxHold, min(o.renewEvery, o.maxHold/3)
-	}
-	if drift := quorum.Drift(o.ttl, c.cfg.DriftFactor); drift >= o.ttl {
-		return o, invalid("a TTL of %v leaves no validity after the drift allowance of %v",
-			o.ttl, drift)
-	}
-	return o, nil
+	return o, errors.Join(o.faults...)
 }
