@@ -295,6 +295,12 @@ func (d *diary) String() string {
 	return strings.Join(d.lines, ", ")
 }
 
+func (d *diary) rounds() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.round)
+}
+
 func (d *diary) losses() []redlock.Event {
 	d.mu.Lock()
 	defer d.mu.Unlock()
