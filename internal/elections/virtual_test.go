@@ -41,6 +41,14 @@ func TestElectionsInVirtualTime(t *testing.T) {
 					t.Errorf("%d elections without a winner, %d with several: %v",
 						got.none, got.several, got.errs)
 				}
+				if slow := got.quantile(0.9); slow > 20*time.Millisecond {
+					t.Errorf("nine of ten winners took up to %v, want at most 20ms: do those who"+
+						" yield come back too soon?", slow)
+				}
+				if got.unsettled > got.held/50 {
+					t.Errorf("%d losers were told of split votes, %d of the holder; want nearly all"+
+						" told of the holder", got.unsettled, got.held)
+				}
 			})
 		})
 	}
