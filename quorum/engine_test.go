@@ -359,3 +359,20 @@ func TestStopEndsAttempts(t *testing.T) {
 		}
 	})
 }
+
+// What is taken back from a node without a vote is taken back there and nowhere else.
+func TestReleaseOfOneNodeLeavesTheOthersAlone(t *testing.T) {
+	inBubble(t, 5, func(l *lab) {
+		out := l.won("k")
+		synctest.Wait()
+		h := hold("k", out)
+		h.Touched, h.Unsure = 1, 1<<1|1<<2 // unsure: as of nodes that answered late
+		l.Release(h, nil)
+		time.Sleep(5 * time.Second)
+		for i, n := range l.nodes {
+			if _, there := n.Get("k"); there != (i > 0) {
+				t.Errorf("node %d has the key: %v, want %v", i+1, there, i > 0)
+			}
+		}
+	})
+}

@@ -123,7 +123,8 @@ func (p *planting) answer(r *request, got answer) {
 	if void {
 		// Without a vote the key must not stay there (protocol review, P1).
 		hold := p.hold
-		hold.Touched = 1 << r.node
+		hold.Touched = 1 << r.node // and nowhere else: the lock is held
+		hold.Unsure &= hold.Touched
 		p.engine.Release(hold, nil)
 	}
 }
@@ -165,6 +166,9 @@ func (e *Engine) Release(h Hold, decided func(Freeing)) {
 	p.complete = func(p *poll) {
 		for i := range p.answers {
 			a := &p.answers[i]
+			if !h.Touched.Has(i) {
+				continue // not asked: the key there may be wanted
+			}
 			// Where an earlier message may still arrive, "nobody's" is not the last word.
 			unsure := h.Unsure.Has(i)
 			if a.err != nil || unsure && a.reply.Letter == script.Nobody {
