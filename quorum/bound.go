@@ -24,12 +24,29 @@ const (
 	mostElements = 1024 // of one array or map; Redis answers us with 30 at the most
 	mostDepth    = 8    // of arrays in arrays: go-redis reads them by recursion
 	mostHeader   = 32   // of a line that announces a length
+
+	mostLine = 64 << 10 // an error's text, at the longest
 )
 
-var (
-	errTooLarge = errors.New("answered nonsense: too large a reply")
-	errNotRESP  = errors.New("answered nonsense: not Redis' protocol")
+// A replyError is what such a connection fails with. It wraps nothing: go-redis hands the innermost
+// error of a new connection on, and that would say only half of it.
+type replyError struct{ kind, detail string }
+
+const (
+	tooLarge = "too large a reply"
+	notRESP  = "not Redis' protocol"
 )
+
+func (e *replyError) Error() string { return "answered nonsense: " + e.kind + ": " + e.detail }
+
+func replyTooLarge(format string, args ...any) error {
+	return &replyError{tooLarge, fmt.Sprintf(format, args...)}
+}
+
+// replyNotRESP shows the beginning only: a hostile node may send anything of any length.
+func replyNotRESP(text []byte) error {
+	return &replyError{notRESP, fmt.Sprintf("%q", text[:min(len(text), mostHeader)])}
+}
 
 // bounded makes connections whose replies have limits.
 func bounded(
@@ -113,7 +130,7 @@ func (b *replyBounds) take(p []byte) error {
 			return err
 		}
 		if b.left -= n; b.left < 0 {
-			return fmt.Errorf("%w: more than %d bytes", errTooLarge, mostReply)
+			return replyTooLarge("more than %d bytes", mostReply)
 		}
 		p = p[n:]
 	}
@@ -125,7 +142,7 @@ func (b *replyBounds) line(p []byte) (int, error) {
 	if b.length == 0 && bytes.IndexByte([]byte("+-:$*_,#!=(%~>"), p[0]) < 0 {
 		// Attributes (|) are real RESP3 and nothing that we ask for; go-redis skips them by
 		// recursion, without end if they have none.
-		return 0, fmt.Errorf("%w: %q", errNotRESP, p[:min(len(p), mostHeader)])
+		return 0, replyNotRESP(p)
 	}
 	if b.length == 0 && len(b.open) == 0 {
 		b.left = min(b.left+replyShare, mostReply)
@@ -138,7 +155,9 @@ func (b *replyBounds) line(p []byte) (int, error) {
 	if b.length < mostHeader {
 		copy(b.header[b.length:], p[:n])
 	}
-	b.length += n
+	if b.length += n; b.length > mostLine {
+		return 0, replyTooLarge("a line of more than %d bytes", mostLine)
+	}
 	if !ends {
 		return n, nil
 	}
@@ -158,18 +177,18 @@ func (b *replyBounds) announce(length int) error {
 	n, err := strconv.Atoi(string(bytes.TrimSuffix(header[1:], []byte("\r\n"))))
 	switch {
 	case errors.Is(err, strconv.ErrRange):
-		return fmt.Errorf("%w: announced by %q", errTooLarge, header)
+		return replyTooLarge("announced by %q", header)
 	case err != nil || n < -1 || length > mostHeader:
-		return fmt.Errorf("%w: %q", errNotRESP, header)
+		return replyNotRESP(header)
 	case n < 0, n == 0 && kind != '$' && kind != '!' && kind != '=': // nil, or nothing in it
 		b.element()
 	case kind == '$' || kind == '!' || kind == '=':
 		if n > b.left {
-			return fmt.Errorf("%w: %d bytes, at most %d", errTooLarge, n, mostReply)
+			return replyTooLarge("%d bytes, at most %d", n, mostReply)
 		}
 		b.body = n + len("\r\n")
 	case n > mostElements || len(b.open) == mostDepth:
-		return fmt.Errorf("%w: %d elements, in %d other replies", errTooLarge, n, len(b.open))
+		return replyTooLarge("%d elements, in %d other replies", n, len(b.open))
 	default:
 		if kind == '%' {
 			n *= 2

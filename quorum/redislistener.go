@@ -2,6 +2,8 @@ package quorum
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -9,8 +11,9 @@ import (
 )
 
 // A redisListener keeps one subscription connection to one node. One goroutine sends what is to be
-// subscribed, because go-redis dials there; go-redis' own goroutines read, reconnect and
-// subscribe again.
+// subscribed, because go-redis dials there, and a PING now and then, by which a dead connection is
+// found; another one reads. go-redis could read, too, by goroutines of its own; but what it panics
+// at there, such as a message with numbers in the place of texts, would end the process.
 type redisListener struct {
 	node  *RedisNode
 	heard func(Heard)
@@ -55,14 +58,22 @@ func (l *redisListener) run() {
 	sub := l.node.client.Subscribe(context.Background())
 	defer sub.Close()
 	reading := false
+	check := time.NewTicker(listenerCheck)
+	defer check.Stop()
 	for {
+		ping := false
 		select {
 		case <-l.wake:
+		case <-check.C:
+			ping = reading
 		case <-l.closed:
 			return
 		}
 		add, remove := l.takeChanges()
 		ctx, cancel := context.WithTimeout(context.Background(), l.node.timeout)
+		if ping {
+			_ = sub.Ping(ctx)
+		}
 		// Errors need no answer: go-redis remembers the channels and subscribes when it has
 		// reconnected, and whoever waits has a slow poll besides.
 		if len(add) > 0 {
@@ -93,12 +104,17 @@ func (l *redisListener) takeChanges() (add, remove []string) {
 	return add, remove
 }
 
+// listenerCheck is how often a subscription is pinged; listenerPause is how long it rests after an
+// error, so that a node that answers nonsense at once does not keep us busy.
+const (
+	listenerCheck = 3 * time.Second
+	listenerPause = 100 * time.Millisecond
+)
+
 // read passes on what arrives. It ends when the subscription is closed.
 func (l *redisListener) read(sub *redis.PubSub) {
-	for message := range sub.ChannelWithSubscriptions(
-		redis.WithChannelHealthCheckInterval(3*time.Second),
-		redis.WithChannelSize(1024),
-	) {
+	for failed := false; ; {
+		message, err := receive(sub)
 		switch message := message.(type) {
 		case *redis.Subscription:
 			if message.Kind == "subscribe" {
@@ -107,5 +123,24 @@ func (l *redisListener) read(sub *redis.PubSub) {
 		case *redis.Message:
 			l.heard(Heard{Kind: Published, Channel: message.Channel, Payload: message.Payload})
 		}
+		if err != nil && failed { // the first time go-redis connects anew, mostly at once
+			select {
+			case <-time.After(listenerPause):
+			case <-l.closed:
+			}
+		}
+		if failed = err != nil; errors.Is(err, redis.ErrClosed) {
+			return
+		}
 	}
+}
+
+// receive waits for one message, and survives one that go-redis panics at.
+func receive(sub *redis.PubSub) (message any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the node's client panicked: %v", p)
+		}
+	}()
+	return sub.Receive(context.Background())
 }
