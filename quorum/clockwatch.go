@@ -45,12 +45,8 @@ func (l *lane) sight(batch *Batch, sent, received clock.Reading) (stepped bool) 
 	if step == 0 {
 		return l.distrusted(received)
 	}
-	// Both our clocks know of a suspension that the wall clock has made up for.
-	if own := see.own - before.own; own != 0 && together([]time.Duration{step}, own, limit) == 1 {
-		return l.distrusted(received)
-	}
 	l.stepped, l.steppedAt = step, received
-	go l.engine.weigh(l, step, limit)
+	go l.engine.weigh(l, see.own-before.own, limit)
 	return true
 }
 
@@ -59,17 +55,64 @@ func (l *lane) distrusted(now clock.Reading) bool {
 	return l.stepped != 0 && now.Since(l.steppedAt) < l.engine.largest.Load().d
 }
 
+// weighMost is how long a step is nobody's while nodes that could have made it together do not
+// answer: after a suspension the connections come back one by one, a node that failed after a
+// probe at the latest.
+const weighMost = 4 * probeMost
+
 // weigh decides whose clock has stepped, the node's or ours. It asks all other nodes for their
-// time first: what they knew before the step says nothing.
-func (e *Engine) weigh(first *lane, step, limit time.Duration) {
+// time first: what they knew before the step says nothing. Our wall clock has moved by own against
+// the monotonic one; that says nothing either, as a node may run on this machine.
+func (e *Engine) weigh(first *lane, own, limit time.Duration) {
 	e.weighing.Lock() // one at a time: several nodes may find the same step at once
 	defer e.weighing.Unlock()
-	if !first.stillStepped() {
-		return // charged to us meanwhile
+	for began := time.Now(); ; {
+		step, at := first.lastStep()
+		if step == 0 {
+			return // charged to us meanwhile
+		}
+		e.askTimes(first)
+		same, silent := e.stepsLike(step, at, limit)
+		switch {
+		case same >= e.Quorum():
+			e.chargeUs(step, own, limit)
+			return
+		case same+silent < e.Quorum() || time.Since(began) >= weighMost:
+			e.chargeNode(first, step)
+			return
+		}
+		select {
+		case <-time.After(e.set.NodeTimeout):
+		case <-e.stopped:
+			return
+		}
 	}
+}
+
+// stepsLike counts the nodes which have made a step like this one not long ago, and of the others
+// those that have not answered since at and could have.
+func (e *Engine) stepsLike(step time.Duration, at clock.Reading, limit time.Duration) (
+	same, silent int,
+) {
+	now := e.set.Clock.Now()
+	for _, l := range e.lanes {
+		l.mu.Lock()
+		switch {
+		case l.distrusted(now) && together([]time.Duration{l.stepped}, step, limit) == 1:
+			same++
+		case l.skew.known && l.skew.at < at.Mono:
+			silent++
+		}
+		l.mu.Unlock()
+	}
+	return same, silent
+}
+
+// askTimes makes a sighting of all nodes but one. It waits at most NodeTimeout.
+func (e *Engine) askTimes(but *lane) {
 	var asked sync.WaitGroup
 	for _, l := range e.lanes {
-		if l != first {
+		if l != but {
 			asked.Go(l.askTime)
 		}
 	}
@@ -81,31 +124,23 @@ func (e *Engine) weigh(first *lane, step, limit time.Duration) {
 	case <-done:
 	case <-timer.C:
 	}
-	var steps []time.Duration
-	for _, l := range e.lanes {
-		l.mu.Lock()
-		if l.skew.known {
-			steps = append(steps, l.stepped)
-		}
-		l.mu.Unlock()
-	}
-	if n := together(steps, step, limit); n > len(steps)/2 {
-		e.chargeUs(step, limit)
-		return
-	}
+}
+
+// chargeNode tells the others, through the node, that its clock has stepped.
+func (e *Engine) chargeNode(l *lane, step time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), e.set.NodeTimeout)
 	defer cancel()
-	if _, off := first.expected(); !off {
-		_, _ = first.admit(ctx, "renew") // where it fails, this client's own memory has to do
+	if _, off := l.expected(); !off {
+		_, _ = l.admit(ctx, "renew") // where it fails, this client's own memory has to do
 	}
-	e.trouble(first.index, fmt.Errorf("%w by %v; its vote is taken for %v",
+	e.trouble(l.index, fmt.Errorf("%w by %v; its vote is taken for %v",
 		errClockStepped, step.Round(time.Millisecond), e.largest.Load().d))
 }
 
-func (l *lane) stillStepped() bool {
+func (l *lane) lastStep() (step time.Duration, at clock.Reading) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.stepped != 0
+	return l.stepped, l.steppedAt
 }
 
 // askTime makes one sighting, by an extend of nothing.
@@ -126,8 +161,9 @@ func (d doneReceiver) answer(_ *request, a answer) {
 }
 
 // chargeUs is for a step that most nodes seem to have made: our clocks stood still for that long,
-// and nobody's vote is taken. Forward, every validity is that much shorter.
-func (e *Engine) chargeUs(step, limit time.Duration) {
+// and nobody's vote is taken. Forward, every validity is that much shorter, less what our wall
+// clock has made up for: that is judged, too.
+func (e *Engine) chargeUs(step, own, limit time.Duration) {
 	for _, l := range e.lanes {
 		l.mu.Lock()
 		if together([]time.Duration{l.stepped}, step, limit) == 1 {
@@ -135,8 +171,8 @@ func (e *Engine) chargeUs(step, limit time.Duration) {
 		}
 		l.mu.Unlock()
 	}
-	if e.set.OwnStep != nil {
-		e.set.OwnStep(step)
+	if unseen := step - own; unseen.Abs() > limit && e.set.OwnStep != nil {
+		e.set.OwnStep(unseen)
 	}
 }
 
@@ -158,4 +194,20 @@ func (e *Engine) Offset() (offset time.Duration, known bool) {
 	}
 	slices.Sort(all)
 	return all[len(all)/2], true
+}
+
+// AskTime asks every node for its time, so that Offset is known and recent. It blocks until all
+// have answered, at most NodeTimeout, or until ctx ends.
+func (e *Engine) AskTime(ctx context.Context) {
+	var asked sync.WaitGroup
+	for _, l := range e.lanes {
+		asked.Go(l.askTime)
+	}
+	done := make(chan struct{})
+	go func() { asked.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	case <-e.stopped:
+	}
 }

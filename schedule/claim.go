@@ -1,0 +1,308 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/quorumlock/quorumlock/internal/door"
+	"github.com/quorumlock/quorumlock/quorum"
+	"github.com/quorumlock/quorumlock/redlock"
+)
+
+// A claimer gets ticks of one job for this replica. One tick at the replica that runs it:
+//
+//	claim lock -> what is on record? -> run lock -> commit -> free the claim lock -> run
+//
+// The commit on a majority, before the run, makes the tick this replica's for good: nobody else
+// runs it, even if this replica dies a moment later. The claim lock orders those who want to
+// commit; the run lock is what keeps two runs of a job apart (OverlapSkip).
+type claimer struct {
+	access  door.Access
+	job     string
+	overlap Overlap
+	now     func() time.Time // the clock that the schedule goes by
+	steady  bool             // a commit that was sent is waited for even if the context ends
+
+	cleaning *sync.WaitGroup // locks that are freed in the background
+
+	mu sync.Mutex // guards below
+	// Owner tokens of attempts of ours whose commit is not known to have failed, and which did not
+	// start the tick for all that; and until when somebody may ask. Their marks count for nothing:
+	// otherwise a commit whose acknowledgements were lost would make a tick that nobody runs
+	// (protocol review, T3).
+	unstarted map[string]time.Time
+}
+
+// A grant is a tick that this replica is to run.
+type grant struct {
+	at      time.Time
+	fencing uint64
+	lock    *redlock.Lock // the run lock; nil under OverlapAllow
+	votes   int
+	took    time.Duration // from the first message to the commit
+	manual  bool
+}
+
+// An answer is what one attempt came to.
+type answer struct {
+	grant *grant
+	err   error         // why there is none
+	final bool          // it is of no use to ask again
+	wait  time.Duration // before asking again; 0: the usual
+}
+
+// Between two attempts.
+const (
+	firstPause = 2 * time.Millisecond
+	mostPause  = 50 * time.Millisecond
+)
+
+// claim gets the tick, or says why not. It asks again as long as that can change, until the tick's
+// patience is over; at least once. It blocks that long at the most, or until ctx ends; nothing is
+// held then.
+func (c *claimer) claim(ctx context.Context, d due) (*grant, error) {
+	return c.insist(ctx, d.patience(c.now()), func(until time.Time) answer {
+		return c.attempt(ctx, d, until)
+	})
+}
+
+// insist makes attempts for as long as left.
+func (c *claimer) insist(
+	ctx context.Context, left time.Duration, attempt func(until time.Time) answer,
+) (*grant, error) {
+	began := time.Now()
+	until := began.Add(left)
+	for pause := time.Duration(0); ; {
+		asked := time.Now()
+		got := attempt(until)
+		if got.grant != nil {
+			got.grant.took = time.Since(began)
+			return got.grant, nil
+		}
+		if got.final || ctx.Err() != nil {
+			return nil, got.err
+		}
+		// The winner's commit takes as long as a round, and one to get its run lock.
+		pause = min(max(2*pause, firstPause, 2*time.Since(asked)), mostPause)
+		wait := pause
+		if got.wait > 0 {
+			wait, pause = got.wait, 0
+		}
+		if time.Until(until) <= wait {
+			return nil, got.err
+		}
+		if !c.sleep(ctx, wait) {
+			return nil, got.err
+		}
+	}
+}
+
+// sleep waits for d and reports whether nothing came in between.
+func (c *claimer) sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+	case <-c.access.Done:
+	}
+	return false
+}
+
+// attempt claims the tick once, with an owner token of its own, and goes on if it may.
+func (c *claimer) attempt(ctx context.Context, d due, until time.Time) answer {
+	ttl := claimTTL(d.grace, c.access.NodeTimeout, c.access.MaxTTL)
+	out := c.access.Engine.Acquire(ctx, quorum.Claim{
+		Name: "ql:job:" + c.job, Token: quorum.NewToken(c.access.Identity), TTL: ttl,
+		Until: c.attemptEnd(ttl, until), Tick: d.ms(), Life: d.life(),
+	})
+	verdict, owner, state := quorum.DecideTick(out.Reads, c.isUnstarted)
+	switch {
+	case out.Err != nil:
+		return answer{err: c.refusal(ErrTickUndecided, d, out, ""), final: true}
+	case verdict == quorum.TickTaken:
+		c.giveBack(out, ttl)
+		out.Verdict, out.Votes, out.Holder, out.Remaining = quorum.Held, 0, owner, 0
+		return answer{err: c.refusal(ErrTickTaken, d, out, takenWords(state)), final: true}
+	case d.tooLate(out.Reads, c.access.Engine.Quorum()):
+		c.giveBack(out, ttl)
+		out.Verdict = quorum.NoQuorum
+		return answer{err: c.refusal(ErrTickTooLate, d, out, "Grace is over"), final: true}
+	case out.Verdict == quorum.Won && verdict == quorum.TickFree:
+		return c.proceed(ctx, d, out, ttl)
+	case out.Verdict == quorum.Won:
+		c.giveBack(out, ttl)
+		out.Verdict, out.Holder = quorum.NoQuorum, owner
+		return answer{err: c.refusal(ErrTickUndecided, d, out,
+			"what nodes know that did not answer may decide")}
+	case out.Early > 0:
+		return answer{err: c.refusal(ErrTickTooEarly, d, out, "due in "+out.Early.String()),
+			wait: out.Early}
+	case out.Verdict == quorum.Held:
+		// Whoever has it is about to commit, or has died and will be replaced.
+		out.Verdict = quorum.NoQuorum
+		return answer{err: c.refusal(ErrTickUndecided, d, out, "claimed, and not committed")}
+	}
+	return answer{err: c.refusal(ErrTickUndecided, d, out, "")}
+}
+
+// attemptEnd is when an attempt is given up: after two messages, one after the other.
+func (c *claimer) attemptEnd(ttl time.Duration, until time.Time) time.Time {
+	now := time.Now()
+	end := now.Add(2 * min(c.access.NodeTimeout, ttl/4))
+	if until.After(now) && until.Before(end) {
+		return until
+	}
+	return end
+}
+
+func takenWords(state string) string {
+	if state == stateSkip {
+		return "passed over: the run before was still under way"
+	}
+	return ""
+}
+
+// giveBack frees the claim lock, if it was won.
+func (c *claimer) giveBack(out quorum.Outcome, ttl time.Duration) {
+	if out.Verdict == quorum.Won {
+		c.access.Engine.Release(quorum.Hold{Name: "ql:job:" + c.job, Token: out.Token, TTL: ttl,
+			Touched: out.Touched, Unsure: out.Unsure}, nil)
+	}
+}
+
+// refusal is the error of an attempt: what the tick's is, and the round's.
+func (c *claimer) refusal(kind error, d due, out quorum.Outcome, why string) error {
+	return &tickError{kind: kind, job: c.job, at: d.at, why: why,
+		cause: c.access.Error("tick", c.job, out)}
+}
+
+// What is on record of a tick.
+const (
+	stateRun  = "run"
+	stateSkip = "skip"
+)
+
+// proceed is for a claim that was won of a tick that nobody can have run: it gets the run lock,
+// commits, and frees the claim lock.
+func (c *claimer) proceed(
+	ctx context.Context, d due, out quorum.Outcome, ttl time.Duration,
+) answer {
+	defer c.giveBack(out, ttl)
+	lock, state, err := c.runLock(ctx)
+	if state == "" {
+		return answer{final: errors.Is(err, redlock.ErrClosed),
+			err: &tickError{kind: ErrTickUndecided, job: c.job, at: d.at,
+				why: "no run lock", cause: err}}
+	}
+	committed, failed := c.commit(ctx, d, out, state)
+	if !committed {
+		c.free(ctx, lock)
+		return answer{err: failed}
+	}
+	if state == stateSkip {
+		return answer{final: true, err: &tickError{kind: ErrTickTaken, job: c.job, at: d.at,
+			why: "passed over: the run before is still under way", cause: err}}
+	}
+	return answer{grant: &grant{at: d.at.UTC(), fencing: out.Fencing, lock: lock, votes: out.Votes}}
+}
+
+// runLock gets the lock that keeps runs apart, if they are to be. The state is what is to go on
+// record then; it is "" if nothing can be, because err.
+func (c *claimer) runLock(ctx context.Context) (lock *redlock.Lock, state string, err error) {
+	if c.overlap == OverlapAllow {
+		return nil, stateRun, nil
+	}
+	got, err := c.access.Lock(ctx, "ql:run:"+c.job, false)
+	switch {
+	case err == nil:
+		return got.(*redlock.Lock), stateRun, nil
+	case errors.Is(err, redlock.ErrHeld):
+		return nil, stateSkip, err
+	case !errors.Is(err, redlock.ErrNoQuorum): // ErrClosed, or ctx ended before the first message
+		out := quorum.Outcome{Verdict: quorum.NoQuorum, Err: ctx.Err()}
+		if errors.Is(err, redlock.ErrClosed) {
+			out.Err = quorum.ErrStopped
+		}
+		return nil, "", c.access.Error("tick", c.job, out)
+	}
+	return nil, "", err
+}
+
+// commit puts the tick on record on all nodes that granted the claim, also those that did so too
+// late to be needed for it.
+func (c *claimer) commit(ctx context.Context, d due, out quorum.Outcome, state string) (bool, error) {
+	if c.steady && ctx.Err() == nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	voters := &lateVoters{set: out.Voters}
+	out.OnLateVote(voters.add)
+	committed, errs, err := c.access.Engine.CommitTick(ctx, quorum.Commit{
+		Name: "ql:job:" + c.job, Token: out.Token, Tick: d.ms(), Fencing: out.Fencing,
+		State: state, Grace: d.grace, Life: d.life(), From: d.from(),
+	}, voters.all())
+	if committed {
+		return true, nil
+	}
+	c.keepUnstarted(out.Token, d)
+	return false, c.refusal(ErrTickUndecided, d,
+		quorum.Outcome{Verdict: quorum.NoQuorum, Votes: out.Votes, Errs: errs, Err: err},
+		"it could not be put on record")
+}
+
+// lateVoters are the nodes that granted a claim.
+type lateVoters struct {
+	mu  sync.Mutex // guards set
+	set quorum.Set
+}
+
+func (v *lateVoters) add(node int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.set |= 1 << node
+}
+
+func (v *lateVoters) all() quorum.Set {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.set
+}
+
+// free gives a run lock back: before the next attempt wants it, or, if there will be none, in the
+// background.
+func (c *claimer) free(ctx context.Context, lock *redlock.Lock) {
+	switch {
+	case lock == nil:
+	case ctx.Err() != nil:
+		c.cleaning.Go(func() { _ = lock.Unlock(ctx) })
+	default:
+		_ = lock.Unlock(ctx) // where it fails, the lock ends by itself
+	}
+}
+
+// keepUnstarted remembers an attempt of ours that did not start its tick, for as long as somebody
+// here may ask for that.
+func (c *claimer) keepUnstarted(token string, d due) {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.unstarted == nil {
+		c.unstarted = make(map[string]time.Time)
+	}
+	for old, end := range c.unstarted {
+		if end.Before(now) {
+			delete(c.unstarted, old)
+		}
+	}
+	c.unstarted[token] = now.Add(d.grace + time.Minute)
+}
+
+func (c *claimer) isUnstarted(token string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.unstarted[token]
+	return ok
+}

@@ -1,0 +1,173 @@
+package schedule
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/quorumlock/quorumlock/internal/door"
+)
+
+const (
+	// leastCorrection: a clock that is off by less is left alone, so that it does not jitter.
+	leastCorrection = 20 * time.Millisecond
+	// correctEvery is how often the nodes are asked for their time, if nothing else is.
+	correctEvery = time.Minute
+)
+
+// A tickClock is the clock that gocron goes by: the clock of the nodes, at their median, as far as
+// it is known; this machine's wall clock until then. It runs on the monotonic clock, so that a
+// wall clock that is stepped changes nothing, and its timers keep to it: one that would fire before
+// its time is set again, and when the clock is corrected they all are.
+//
+// Time spent suspended is not on the monotonic clock. It shows in the wall clock, and then the
+// nodes are asked.
+type tickClock struct {
+	clockwork.Clock // real; for what gocron does not use
+	access          door.Access
+
+	doubt chan struct{} // capacity 1: the nodes should be asked
+
+	mu      sync.Mutex // guards below
+	known   bool
+	ahead   time.Duration // this clock minus our monotonic clock; if known
+	own     time.Duration // our wall clock minus our monotonic clock, when that was set
+	pending map[*clockTimer]struct{}
+}
+
+func newTickClock(access door.Access) *tickClock {
+	return &tickClock{Clock: clockwork.NewRealClock(), access: access,
+		doubt: make(chan struct{}, 1), pending: make(map[*clockTimer]struct{})}
+}
+
+// Now is the time by the nodes' clocks, without a monotonic reading.
+func (c *tickClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now()
+}
+
+// now is Now. Called with c.mu held.
+func (c *tickClock) now() time.Time {
+	own := c.access.Clock.Now()
+	if !c.known {
+		return own.Time()
+	}
+	if off := own.Wall - own.Mono - c.own; off.Abs() > leastCorrection {
+		select {
+		case c.doubt <- struct{}{}:
+		default:
+		}
+	}
+	return time.Unix(0, int64(own.Mono+c.ahead))
+}
+
+// Since is for clockwork.Clock.
+func (c *tickClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+// Until is for clockwork.Clock.
+func (c *tickClock) Until(t time.Time) time.Duration { return t.Sub(c.Now()) }
+
+// correct takes over what the nodes' answers say of the time, if it differs by enough to matter,
+// and sets all timers again: also those that stood still with a suspended machine.
+func (c *tickClock) correct() {
+	offset, known := c.access.Engine.Offset()
+	own := c.access.Clock.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known {
+		ahead := own.Wall + offset - own.Mono
+		if !c.known || (ahead-c.ahead).Abs() > leastCorrection {
+			c.ahead, c.known = ahead, true
+		}
+		c.own = own.Wall - own.Mono
+	}
+	now := c.now()
+	for t := range c.pending {
+		t.timer.Reset(t.at.Sub(now))
+	}
+}
+
+// ask asks the nodes for their time and corrects the clock. It blocks for NodeTimeout at the most.
+func (c *tickClock) ask(ctx context.Context) {
+	c.access.Engine.AskTime(ctx)
+	c.correct()
+}
+
+// keep corrects the clock until ctx ends.
+func (c *tickClock) keep(ctx context.Context) {
+	for {
+		timer := time.NewTimer(correctEvery)
+		select {
+		case <-timer.C:
+		case <-c.doubt:
+			timer.Stop()
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+		c.ask(ctx)
+	}
+}
+
+// AfterFunc calls f in a goroutine of its own when this clock shows d more than now.
+func (c *tickClock) AfterFunc(d time.Duration, f func()) clockwork.Timer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := &clockTimer{clock: c, at: c.now().Add(d), f: f}
+	c.pending[t] = struct{}{}
+	t.timer = time.AfterFunc(d, t.fire)
+	return t
+}
+
+// A clockTimer is a timer on a tickClock.
+type clockTimer struct {
+	clock *tickClock
+	f     func()
+	at    time.Time   // guarded by clock.mu, as is its being in clock.pending
+	timer *time.Timer // set before clock.mu is first given up
+}
+
+// fire calls f, once, and not before its time.
+func (t *clockTimer) fire() {
+	c := t.clock
+	c.mu.Lock()
+	if _, ok := c.pending[t]; !ok {
+		c.mu.Unlock()
+		return
+	}
+	if left := t.at.Sub(c.now()); left > 0 {
+		t.timer.Reset(left)
+		c.mu.Unlock()
+		return
+	}
+	delete(c.pending, t)
+	c.mu.Unlock()
+	t.f()
+}
+
+// Stop is for clockwork.Timer.
+func (t *clockTimer) Stop() bool {
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	_, ok := t.clock.pending[t]
+	delete(t.clock.pending, t)
+	t.timer.Stop()
+	return ok
+}
+
+// Reset is for clockwork.Timer.
+func (t *clockTimer) Reset(d time.Duration) bool {
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	_, ok := t.clock.pending[t]
+	t.at = t.clock.now().Add(d)
+	t.clock.pending[t] = struct{}{}
+	t.timer.Reset(d)
+	return ok
+}
+
+// Chan is for clockwork.Timer: a timer that calls a function has none.
+func (t *clockTimer) Chan() <-chan time.Time { return nil }

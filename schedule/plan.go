@@ -1,0 +1,205 @@
+package schedule
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-co-op/gocron/v2"
+	"github.com/jonboulle/clockwork"
+
+	"github.com/quorumlock/quorumlock/redlock"
+)
+
+// A plan is a job's schedule as gocron is given it, so that all replicas have the same instants.
+type plan struct {
+	shown      gocron.JobSchedule // what the user asked for
+	definition gocron.JobDefinition
+	options    []gocron.JobOption
+}
+
+// newPlan aligns a schedule, or refuses it. now is by the nodes' clocks.
+func newPlan(
+	when gocron.JobDefinition, location *time.Location, now time.Time, o jobOptions,
+) (plan, error) {
+	shown, err := probe(when, location, now)
+	if err != nil {
+		return plan{}, err
+	}
+	p := plan{shown: shown}
+	switch s := shown.(type) {
+	case gocron.CronJobSchedule:
+		err = p.planCron(s.Crontab, location, now, o.startAt)
+	case gocron.DurationJobSchedule:
+		err = p.planGrid(s.Duration, o.startAt)
+	case gocron.DurationRandomJobSchedule:
+		err = invalid("a random interval: each replica would draw its own instants")
+	case gocron.OneTimeJobSchedule:
+		err = p.planInstants(s.StartAt, now, o.startAt)
+	case gocron.DailyJobSchedule:
+		err = p.planCalendar(when, s.Interval, "days", location, o.startAt, now)
+	case gocron.WeeklyJobSchedule:
+		err = p.planCalendar(when, s.Interval, "weeks", location, o.startAt, now)
+	case gocron.MonthlyJobSchedule:
+		err = p.planCalendar(when, s.Interval, "months", location, o.startAt, now)
+	default:
+		err = invalid("a schedule of the unknown type %T", shown)
+	}
+	if err == nil && !o.stopAt.IsZero() {
+		if !o.stopAt.After(now) {
+			return plan{}, invalid("WithStopAt(%v): has passed", o.stopAt)
+		}
+		p.options = append(p.options, gocron.WithStopAt(gocron.WithStopDateTime(o.stopAt)))
+	}
+	return p, err
+}
+
+// planGrid is for an interval: its instants are the multiples since the epoch. gocron's own would
+// count from each replica's start.
+func (p *plan) planGrid(interval time.Duration, from time.Time) error {
+	if interval < leastInterval {
+		return invalid("an interval of %v: at least %v", interval, leastInterval)
+	}
+	p.use(grid{interval: interval, from: from})
+	return nil
+}
+
+// use makes gocron go by a calendar of ours.
+func (p *plan) use(c calendar) {
+	p.definition = gocron.CronJob("calendar", false)
+	p.options = append(p.options, gocron.WithCronImplementation(cron{c}))
+}
+
+// planCron makes a definition of its own: gocron keeps the parsed schedule in the definition, so
+// that one that is used twice, in two locations, would change the first job's times. The form with
+// seconds reads all that the one without does.
+func (p *plan) planCron(
+	tab string, location *time.Location, now time.Time, from time.Time,
+) error {
+	if every, ok := everyOf(tab); ok {
+		return p.planGrid(every, from)
+	}
+	if !from.After(now) {
+		p.definition = gocron.CronJob(tab, true)
+		return nil
+	}
+	parsed := gocron.NewDefaultCron(true)
+	if err := parsed.IsValid(tab, location, from); err != nil {
+		return invalid("%v", err)
+	}
+	p.use(cronFrom{cron: parsed, from: from})
+	return nil
+}
+
+// everyOf is the interval of a crontab of the form @every. Its parser takes whole seconds, and at
+// least one.
+func everyOf(tab string) (time.Duration, bool) {
+	if strings.HasPrefix(tab, "TZ=") || strings.HasPrefix(tab, "CRON_TZ=") {
+		_, tab, _ = strings.Cut(tab, " ")
+	}
+	text, ok := strings.CutPrefix(strings.TrimSpace(tab), "@every ")
+	if !ok {
+		return 0, false
+	}
+	every, err := time.ParseDuration(text)
+	return max(every.Truncate(time.Second), time.Second), err == nil
+}
+
+// planInstants is for a one-time job.
+func (p *plan) planInstants(at []time.Time, now, from time.Time) error {
+	if len(at) == 0 {
+		return invalid("a one-time job that starts immediately: use RunNow")
+	}
+	var left instants
+	for _, t := range at {
+		if t.After(now) && !t.Before(from) {
+			left = append(left, t.UTC().Truncate(time.Millisecond))
+		}
+	}
+	if len(left) == 0 {
+		return invalid("a one-time job whose time has passed, or is before WithStartAt")
+	}
+	slices.SortFunc(left, time.Time.Compare)
+	p.use(slices.CompactFunc(left, time.Time.Equal))
+	return nil
+}
+
+// planCalendar is for jobs by days, weeks or months. Of every second or third of these the phase
+// counts from the start, so that has to be the same on all replicas.
+func (p *plan) planCalendar(
+	when gocron.JobDefinition, interval uint, unit string,
+	location *time.Location, from, now time.Time,
+) error {
+	p.definition = when
+	switch {
+	case interval > 1 && from.IsZero():
+		return invalid("every %d %s: from when on? Give WithStartAt, the same on all replicas",
+			interval, unit)
+	case from.IsZero(), interval == 1 && !from.After(now):
+		return nil
+	}
+	first, err := firstFrom(when, location, from)
+	if err != nil {
+		return err
+	}
+	p.options = append(p.options,
+		gocron.WithStartAt(gocron.WithStartDateTimePast(first.In(location))))
+	return nil
+}
+
+// probing is held while a definition is given to a scheduler that is thrown away: some keep what
+// they parsed in themselves.
+var probing sync.Mutex
+
+// probe is what gocron makes of a definition.
+func probe(
+	when gocron.JobDefinition, location *time.Location, now time.Time,
+) (shown gocron.JobSchedule, err error) {
+	err = onScratch(when, location, now, func(_ gocron.Scheduler, j gocron.Job) error {
+		shown = j.Schedule()
+		return nil
+	})
+	return shown, err
+}
+
+// firstFrom is the first instant of a definition that is not before from.
+func firstFrom(
+	when gocron.JobDefinition, location *time.Location, from time.Time,
+) (first time.Time, err error) {
+	err = onScratch(when, location, from.Add(-1), func(s gocron.Scheduler, j gocron.Job) error {
+		s.Start()
+		first, err = j.NextRun()
+		return err
+	})
+	return first, err
+}
+
+// onScratch gives a definition to a scheduler whose clock stands still, so that it runs nothing.
+func onScratch(
+	when gocron.JobDefinition, location *time.Location, now time.Time,
+	look func(gocron.Scheduler, gocron.Job) error,
+) (err error) {
+	if when == nil {
+		return invalid("the job definition is nil")
+	}
+	probing.Lock()
+	defer probing.Unlock()
+	defer func() {
+		if v := recover(); v != nil {
+			err = invalid("the job definition panics: %v", v)
+		}
+	}()
+	s, err := gocron.NewScheduler(gocron.WithLocation(location),
+		gocron.WithClock(clockwork.NewFakeClockAt(now)))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.Shutdown() }()
+	j, err := s.NewJob(when, gocron.NewTask(func() {}))
+	if err != nil {
+		return fmt.Errorf("%w: %w", redlock.ErrInvalid, err)
+	}
+	return look(s, j)
+}
