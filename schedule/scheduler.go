@@ -35,7 +35,7 @@ type Scheduler struct {
 	endClaims context.CancelFunc
 	runs      context.Context // what runs' contexts end with, under OverlapAllow and at Shutdown
 	endRuns   context.CancelCauseFunc
-	left      chan struct{} // closed when gocron need not wait for runs any more
+	left      chan struct{}  // closed when gocron need not wait for runs any more
 	keeping   sync.WaitGroup // the clock's keeper
 	cleaning  sync.WaitGroup // locks that are freed in the background
 
