@@ -25,6 +25,10 @@ type Settings struct {
 	// replicas votes also without min-replicas-to-write.
 	Guard, TrustReplicas bool
 
+	// LookOnly: asking a node how it is writes nothing there; a memory that nobody knew does not
+	// begin to wait by it.
+	LookOnly bool
+
 	// OwnStep is told when our own clocks stood still, as in a suspension, and by how much.
 	OwnStep func(d time.Duration)
 

@@ -26,14 +26,17 @@ type guard struct {
 	identity string // expected; "" when it has to be asked for
 	since    time.Duration
 	from     time.Duration // 0 with since set: an operator let it vote
+	max      time.Duration // the largest MaxTTL that the node has of its users
 	replicas bool          // the node has or had some
 	refusal  error         // why it gives no vote at present, other than waiting
 }
 
 var (
 	errMemoryChanged = errors.New("gives no vote: its memory changed while it was asked")
-	errNotPrimary    = errors.New("gives no vote: it is a replica")
-	errVotesTwice    = errors.New("gives no vote: it has replicas and no min-replicas-to-write," +
+	errNeverAsked    = errors.New("gives no vote: nobody has asked it for one since its memory" +
+		" is new")
+	errNotPrimary = errors.New("gives no vote: it is a replica")
+	errVotesTwice = errors.New("gives no vote: it has replicas and no min-replicas-to-write," +
 		" so it could vote twice after a fail-over (or say TrustReplicas)")
 )
 
@@ -255,6 +258,9 @@ func (l *lane) withoutVotes(ctx context.Context, batch *Batch, refusal error) er
 // admit asks the node for its identity and settles from when it votes. The refusal is why it will
 // give no vote now; err that it could not be asked.
 func (l *lane) admit(ctx context.Context, mode string) (refusal, err error) {
+	if l.engine.set.LookOnly && mode != "vote" {
+		mode = "see"
+	}
 	batch := Batch{WantReplication: true,
 		Calls: []Call{{Command: l.engine.admitMessage(l.lag(), mode)}}}
 	if err := l.exec(ctx, &batch); err != nil {
@@ -270,6 +276,8 @@ func (l *lane) admit(ctx context.Context, mode string) (refusal, err error) {
 		return err, nil
 	case reply.Letter == script.Replica:
 		refusal = errNotPrimary
+	case reply.Letter == script.Exists && mode == "see":
+		refusal = errNeverAsked
 	case reply.Letter == script.Exists:
 		return badAdmission, nil
 	}
@@ -279,7 +287,7 @@ func (l *lane) admit(ctx context.Context, mode string) (refusal, err error) {
 	l.guard.met = true
 	if refusal == nil {
 		l.guard.identity = reply.Identity
-		l.guard.since, l.guard.from = reply.Since, reply.From
+		l.guard.since, l.guard.from, l.guard.max = reply.Since, reply.From, reply.MaxTTL
 		l.engine.noteMaxTTL(reply.MaxTTL)
 	}
 	return refusal, nil

@@ -12,6 +12,7 @@ type NodeReport struct {
 	Latency   time.Duration
 	Offset    time.Duration // its wall clock minus ours
 	VotesFrom time.Time     // by its own clock; zero: by an operator's word, or the guard is off
+	MaxTTL    time.Duration // the largest of its users, as it has it; 0: none, or the guard is off
 	GuardOff  bool
 	Warnings  []string
 	Err       error // it does not answer, or gives no vote
@@ -72,6 +73,7 @@ func (l *lane) report(ctx context.Context) NodeReport {
 	if l.skew.known {
 		r.Offset = l.skew.middle() - (own.Wall - own.Mono)
 	}
+	r.MaxTTL = l.guard.max
 	if !r.GuardOff && l.guard.from != 0 {
 		from := max(l.guard.from, l.guard.since+largest)
 		r.VotesFrom = time.Unix(0, int64(from))

@@ -80,9 +80,10 @@ func newClient(cfg Config, nodes []quorum.Node, clk clock.Clock) *Client {
 		Prefix:      cfg.Prefix,
 		Clock:       clk,
 		Guard:       !cfg.DisableRestartGuard, TrustReplicas: cfg.TrustReplicas,
-		OwnStep: c.ownStep,
-		Warn:    c.nodeWarning,
-		Trouble: c.nodeChanged,
+		LookOnly: cfg.lookOnly,
+		OwnStep:  c.ownStep,
+		Warn:     c.nodeWarning,
+		Trouble:  c.nodeChanged,
 	})
 	for _, warning := range cfg.warnings() {
 		c.log.Warn("redlock: " + warning)

@@ -85,6 +85,9 @@ type Config struct {
 	// live. Without it, a node that has replicas must have min-replicas-to-write set.
 	TrustReplicas bool
 
+	// lookOnly is for the command: Nodes writes nothing, not even on a node never spoken to.
+	lookOnly bool
+
 	// Logger is for warnings and errors. Default slog.Default().
 	Logger *slog.Logger
 

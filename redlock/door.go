@@ -23,6 +23,11 @@ func init() {
 		}
 		return newClient(cfg, nodes, clk), nil
 	}
+	door.NewLooker = func(config any) (any, error) {
+		cfg := config.(Config)
+		cfg.lookOnly = true
+		return New(cfg)
+	}
 	door.Engine = func(client any) *quorum.Engine { return client.(*Client).engine }
 	door.Open = func(client any) door.Access {
 		c, _ := client.(*Client)

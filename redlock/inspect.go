@@ -82,6 +82,7 @@ type NodeStatus struct {
 	Latency       time.Duration // of one round trip
 	ClockOffset   time.Duration // its wall clock minus this machine's
 	VotesFrom     time.Time     // by its own clock; zero: always
+	MaxTTL        time.Duration // the largest of all its users, as it has it; 0: of none
 	GuardOff      bool          // the restart guard is off, or the node has no INFO to support it
 	Warnings      []string      // what an operator should know
 	Err           error         // a *NodeError: it does not answer, or why it gives no vote
@@ -98,7 +99,7 @@ func (c *Client) Nodes(ctx context.Context) []NodeStatus {
 	for i, r := range reports {
 		s := NodeStatus{Node: c.engine.NodeName(i), Version: r.Version, Reachable: r.Reachable,
 			Latency: r.Latency, ClockOffset: r.Offset, VotesFrom: r.VotesFrom,
-			GuardOff: r.GuardOff, Warnings: r.Warnings}
+			MaxTTL: r.MaxTTL, GuardOff: r.GuardOff, Warnings: r.Warnings}
 		if r.Err != nil {
 			s.Err = &NodeError{Node: s.Node, Op: "vote", Err: explain(r.Err)}
 		}

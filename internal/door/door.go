@@ -16,6 +16,10 @@ import (
 // over these nodes and this clock.
 var NewClient func(config any, nodes []quorum.Node, clk clock.Clock) (any, error)
 
+// NewLooker makes a *redlock.Client of a redlock.Config, as redlock.New does, whose Nodes writes
+// nothing on the nodes and whose Admit works all the same.
+var NewLooker func(config any) (any, error)
+
 // Engine is what a *redlock.Client runs on.
 var Engine func(client any) *quorum.Engine
 

@@ -31,6 +31,10 @@ func admit(r *run) string {
 	known := all && node[0] == id
 	letter := "+"
 	switch {
+	case mode == "see" && !known:
+		return "x0"
+	case mode == "see":
+		letter = "="
 	case mode == "vote":
 		r.hset(r.key(1), "id", id, "from", "0", "max", wireNumber(most),
 			"floor", wireNumber(now+wait))

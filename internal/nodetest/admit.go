@@ -37,11 +37,7 @@ var admitClaims = []claim{
 	})},
 	{"a known memory is left as it is", admitting(func(a *asker) {
 		first := a.admits(time.Minute, "", script.Done)
-		second := a.admits(time.Minute, "", script.Ours)
-		second.Letter, second.Time = first.Letter, first.Time
-		if first != second {
-			a.Errorf("got %+v, want %+v", second, first)
-		}
+		a.wantSame(a.admits(time.Minute, "", script.Ours), first)
 		a.wantFresh(first, time.Minute)
 	})},
 	{"a larger MaxTTL is written, and moves nothing else", admitting(func(a *asker) {
@@ -86,6 +82,25 @@ var admitClaims = []claim{
 		id := a.admits(time.Minute, "", script.Done).Identity
 		a.admit(id, -time.Hour, -time.Minute, time.Minute)
 		a.wantFresh(a.admits(time.Second, "renew", script.Done), time.Minute)
+	})},
+	{"who only wants to see writes nothing", admitting(func(a *asker) {
+		if got := a.text(Admit(a.keys, time.Hour, 0, "see")); got != "x0" {
+			a.Errorf("a memory nobody knew: got %q, want x0", got)
+		}
+		if ttl := a.Data.TTL(a.keys.Node); ttl != noKey {
+			a.Errorf("TTL of the node's key: got %v, want no key", ttl)
+		}
+		first := a.admits(time.Minute, "", script.Done)
+		a.wantSame(a.admits(time.Hour, "see", script.Ours), first)
+		a.wantNode(a.memory(first))
+		stale := a.admit(first.Identity, time.Hour, 2*time.Hour, time.Minute)
+		a.admits(time.Hour, "see", script.Ours)
+		a.wantNode(stale)
+		stale = a.admit(identityB, -time.Hour, -time.Minute, time.Minute)
+		if got := a.text(Admit(a.keys, time.Hour, 0, "see")); got != "x0" {
+			a.Errorf("another memory: got %q, want x0", got)
+		}
+		a.wantNode(stale)
 	})},
 	{"an operator's word lets a new memory vote", admitting(func(a *asker) {
 		reply := a.admits(time.Minute, "vote", script.Done)
@@ -157,6 +172,15 @@ func (a *asker) memory(reply script.Reply) map[string]string {
 		"from":  digits(micros(reply.From)),
 		"max":   digits(uint64(reply.MaxTTL.Milliseconds())),
 		"floor": digits(micros(reply.From)),
+	}
+}
+
+// wantSame wants the reply to say the same of the node's memory as an earlier one.
+func (a *asker) wantSame(got, earlier script.Reply) {
+	a.Helper()
+	got.Letter, got.Time = earlier.Letter, earlier.Time
+	if got != earlier {
+		a.Errorf("got %+v, want %+v", got, earlier)
 	}
 }
 

@@ -11,11 +11,12 @@
 --       3 'renew': a memory that is known waits anew (its clock was stepped)
 --         'vote': an operator says that this node holds no forgotten lock
 --         'look': only say whether ql:node exists, for servers without INFO
+--         'see': write nothing, for those who only want to know
 --         '': none of these
 --
 -- Reply: one letter, then sec usec (TIME), since from max, and the identity
 --   + written   = known already, nothing changed
---   Without more fields: r not a primary   x1, x0 ql:node exists, or not
+--   Without more fields: r not a primary   x1, x0 ql:node exists, or not (see: is known, or not)
 if ARGV[3] == 'look' then
   return 'x' .. redis.call('EXISTS', KEYS[1])
 end
@@ -42,7 +43,10 @@ end
 
 local known = node[1] == id and node[2] and node[3] and node[4] and node[5]
 local letter = '+'
-if ARGV[3] == 'vote' then
+if ARGV[3] == 'see' then
+  if not known then return 'x0' end
+  letter = '='
+elseif ARGV[3] == 'vote' then
   -- Registers may be forgotten, too: tokens start above all that can have been given.
   redis.call('HSET', KEYS[1], 'id', id, 'from', '0', 'max', max, 'floor', now + wait)
   if not known then redis.call('HSET', KEYS[1], 'since', now) end

@@ -1,0 +1,45 @@
+package quorum
+
+import (
+	"context"
+	"time"
+
+	"github.com/quorumlock/quorumlock/internal/script"
+)
+
+// A Freed is what became of a key that an operator freed.
+type Freed struct {
+	Freed  bool
+	Holder string // another's owner token, which was found and left alone
+	Left   time.Duration
+	Err    error // the node did not say
+}
+
+// Free frees a name, whoever holds it, on the nodes in the set, each only if its key is still that
+// of the owner token: an operator's act, for a holder that is known to be dead or wrong. It blocks
+// until all have answered, at most NodeTimeout, or until ctx ends. The result has one element for
+// each node of the engine; those not in the set are left zero.
+func (e *Engine) Free(ctx context.Context, name, token string, nodes Set) ([]Freed, error) {
+	done := make(chan struct{})
+	p := &poll{
+		engine: e, command: e.releaseMessage(name, token, 0), parse: script.ParseRelease,
+		enough: func(Tally) bool { return false }, decided: func(*poll) { close(done) },
+	}
+	p.send(nodes, 0, e.set.NodeTimeout)
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-e.stopped:
+		return nil, ErrStopped
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := make([]Freed, len(p.answers))
+	for i := range all {
+		a := &p.answers[i]
+		all[i] = Freed{Freed: a.err == nil && a.reply.Letter == script.Done,
+			Holder: a.reply.Holder, Left: a.reply.Left, Err: a.err}
+	}
+	return all, nil
+}
