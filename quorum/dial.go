@@ -30,7 +30,11 @@ func Dial(addr string, timeout time.Duration) (*RedisNode, error) {
 	options.ReadTimeout = timeout
 	options.WriteTimeout = timeout
 	options.PoolTimeout = timeout
-	options.PoolSize = maxFlights + maxProbes
+	// As many connections as can be needed. The pool may be larger: after as many failed dials as
+	// its size go-redis dials by itself only once a second, and a node that is back would be
+	// noticed late.
+	options.MaxIdleConns = maxFlights + maxProbes
+	options.PoolSize = 1 << 10
 	options.DisableIdentity = true
 	options.MaintNotificationsConfig = &maintnotifications.Config{
 		Mode: maintnotifications.ModeDisabled,

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quorumlock/quorumlock/internal/clock"
 	"github.com/quorumlock/quorumlock/internal/script"
 )
 
@@ -75,12 +76,19 @@ type Commit struct {
 	Grace   time.Duration
 	Life    time.Duration // of the job's marks
 	From    int64         // ms: everything after it without a mark counts as passed over
+
+	Started clock.Reading // of the claim: its validity counts from here
+	TTL     time.Duration // of the claim
 }
 
 // CommitTick puts a tick on record, where the claim lock is still ours. It is the tick's when a
 // majority of all nodes has it. It blocks until that is decided, at most NodeTimeout, or until ctx
 // ends. committed is false, too, when it is only not known: the tick must not be run then, and the
 // claim's owner token is to be remembered as one that did not start it.
+//
+// Acknowledgements count only while the claim is valid: a node that granted it late was not read
+// when it was decided, and once keys may have ended elsewhere a rival can have read, and marked,
+// the others (model "tick/late grants").
 func (e *Engine) CommitTick(ctx context.Context, c Commit, voters Set) (committed bool, errs []NodeErr, err error) {
 	quorum := e.Quorum()
 	done := make(chan struct{})
@@ -100,7 +108,8 @@ func (e *Engine) CommitTick(ctx context.Context, c Commit, voters Set) (committe
 		return false, nil, ErrStopped
 	}
 	tally, errs := p.sum()
-	return tally.Ours >= quorum, errs, nil
+	valid := e.Validity(c.TTL, c.Started) > 0
+	return tally.Ours >= quorum && valid, errs, nil
 }
 
 // A Confirmation is what the nodes said of a lease at a tick.
