@@ -198,7 +198,7 @@ func (c *claimer) proceed(
 			err: &tickError{kind: ErrTickUndecided, job: c.job, at: d.at,
 				why: "no run lock", cause: err}}
 	}
-	committed, failed := c.commit(ctx, d, out, state)
+	committed, failed := c.commit(ctx, d, out, ttl, state)
 	if !committed {
 		c.free(ctx, lock)
 		return answer{err: failed}
@@ -234,7 +234,9 @@ func (c *claimer) runLock(ctx context.Context) (lock *redlock.Lock, state string
 
 // commit puts the tick on record on all nodes that granted the claim, also those that did so too
 // late to be needed for it.
-func (c *claimer) commit(ctx context.Context, d due, out quorum.Outcome, state string) (bool, error) {
+func (c *claimer) commit(
+	ctx context.Context, d due, out quorum.Outcome, ttl time.Duration, state string,
+) (bool, error) {
 	if c.steady && ctx.Err() == nil {
 		ctx = context.WithoutCancel(ctx)
 	}
@@ -243,6 +245,7 @@ func (c *claimer) commit(ctx context.Context, d due, out quorum.Outcome, state s
 	committed, errs, err := c.access.Engine.CommitTick(ctx, quorum.Commit{
 		Name: "ql:job:" + c.job, Token: out.Token, Tick: d.ms(), Fencing: out.Fencing,
 		State: state, Grace: d.grace, Life: d.life(), From: d.from(),
+		Started: out.Started, TTL: ttl,
 	}, voters.all())
 	if committed {
 		return true, nil
