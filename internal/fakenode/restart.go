@@ -42,8 +42,15 @@ func (n *Node) Snapshot() *Snapshot {
 	return &Snapshot{entries: copyEntries(n.entries)}
 }
 
-// restart begins another life. Connections break: what had arrived and was not executed is lost
-// and its senders know, and listeners have to subscribe again.
+// Flush deletes everything, as FLUSHALL does: the process and the identity of its memory stay.
+func (n *Node) Flush() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	clear(n.entries)
+}
+
+// restart begins another life, as a primary. Connections break: what had arrived and was not
+// executed is lost and its senders know, and listeners have to subscribe again.
 func (n *Node) restart(load func()) {
 	n.mu.Lock()
 	load()

@@ -56,6 +56,20 @@ func TestForgettingLosesEverythingAndIsAnotherMemory(t *testing.T) {
 	})
 }
 
+func TestAFlushLosesEverythingUnderTheSameIdentity(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.wants("+", 0, acquire(mine))
+		replid, run := b.Identity(), b.RunID()
+		b.Flush()
+		if keys := b.Keys(); len(keys) != 0 {
+			b.Errorf("keys: got %v, want none", keys)
+		}
+		if b.Identity() != replid || b.RunID() != run {
+			b.Error("the identity changed")
+		}
+	})
+}
+
 func TestARestartKeepsTheDataAndIsAnotherMemory(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.wants("+", 0, acquire(mine))
