@@ -2,10 +2,13 @@
 # be run by itself from anywhere.
 
 .DEFAULT_GOAL := help
-.PHONY: help test check model elections cover fuzz
+.PHONY: help demo test check model elections cover fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## half a minute of trouble: nodes, replicas, ticks; needs Go alone (ARGS="-for 1m")
+	@go run ./docs/demo $(ARGS)
 
 test: ## set up what the tests need, then run them all with the race detector
 	@.ci/test
