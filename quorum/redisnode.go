@@ -29,6 +29,14 @@ func Wrap(client *redis.Client, name string, timeout time.Duration) *RedisNode {
 	return &RedisNode{name: name, client: client, timeout: timeout}
 }
 
+// Mute keeps go-redis from writing to standard error in this process: for commands, whose output is
+// for people. What it would say comes as errors, too.
+func Mute() { redis.SetLogger(muted{}) }
+
+type muted struct{}
+
+func (muted) Printf(context.Context, string, ...any) {}
+
 // Name is the address without password.
 func (n *RedisNode) Name() string { return n.name }
 
