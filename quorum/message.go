@@ -48,9 +48,10 @@ func (e *Engine) confirmMessage(name, token string, reading int64, guard time.Du
 }
 
 // admitMessage settles from when a node's memory votes.
-func (e *Engine) admitMessage(lag time.Duration, mode string) *Command {
+// Floor is for the mode vote.
+func (e *Engine) admitMessage(lag time.Duration, mode string, floor int64) *Command {
 	return newCommand(script.Admit, e.set.Prefix+"ql:node", nil, nil, nil,
-		e.args.node, e.args.maxTTL, ceilMillis(lag), mode)
+		e.args.node, e.args.maxTTL, ceilMillis(lag), mode, floor)
 }
 
 // extendMessage prolongs the lock where the key is ours.

@@ -36,8 +36,9 @@ func admit(r *run) string {
 	case mode == "see":
 		letter = "="
 	case mode == "vote":
+		floor := min(max(now+wait, r.number(r.arg(4))), now+wait+60e6)
 		r.hset(r.key(1), "id", id, "from", "0", "max", wireNumber(most),
-			"floor", wireNumber(now+wait))
+			"floor", wireNumber(floor))
 		if !known {
 			r.hset(r.key(1), "since", wireNumber(now))
 		}

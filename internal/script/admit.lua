@@ -13,6 +13,8 @@
 --         'look': only say whether ql:node exists, for servers without INFO
 --         'see': write nothing, for those who only want to know
 --         '': none of these
+--       4 with 'vote', the fencing token that registers start above, us: the same for all nodes
+--         that are admitted together, or their first tokens would differ
 --
 -- Reply: one letter, then sec usec (TIME), since from max, and the identity
 --   + written   = known already, nothing changed
@@ -48,7 +50,9 @@ if ARGV[3] == 'see' then
   letter = '='
 elseif ARGV[3] == 'vote' then
   -- Registers may be forgotten, too: tokens start above all that can have been given.
-  redis.call('HSET', KEYS[1], 'id', id, 'from', '0', 'max', max, 'floor', now + wait)
+  -- Not far above, though: a client with a wrong clock has no say in that.
+  local floor = math.min(math.max(now + wait, tonumber(ARGV[4])), now + wait + 60000000)
+  redis.call('HSET', KEYS[1], 'id', id, 'from', '0', 'max', max, 'floor', floor)
   if not known then redis.call('HSET', KEYS[1], 'since', now) end
 elseif not known or ARGV[3] == 'renew' or tonumber(node[2]) > now
   or tonumber(node[3]) > now + wait then
