@@ -17,15 +17,7 @@ type keeper struct {
 	timer  *time.Timer
 	fires  time.Duration // the due that the timer is set for; 0: not set
 	closed bool
-
-	queue []*Lock // due for renewal, in that order
-	out   int     // renewals under way
 }
-
-// maxRenewals is how many renewals are under way at once. Were very many that are due at the same
-// moment all sent together, most would wait in the lanes until they are given up unsent, and be
-// repeated together.
-const maxRenewals = 2048
 
 // schedule puts l into the heap, or moves it, so that tick is called at due.
 // Called with l.mu held.
@@ -89,41 +81,6 @@ func (k *keeper) run() {
 	k.mu.Unlock()
 	for _, l := range due {
 		l.tick()
-	}
-}
-
-// enqueue renews l as soon as there is room. It may be called with l.mu held.
-func (k *keeper) enqueue(l *Lock) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.queue = append(k.queue, l)
-	if k.out < maxRenewals {
-		k.out++
-		go k.renewQueued()
-	}
-}
-
-// done is called when a renewal is decided, on the goroutine that brought the answer.
-func (k *keeper) done() { k.renewQueued() }
-
-// renewQueued uses one place: it starts the renewal of the next lock that still needs one, or gives
-// the place back.
-func (k *keeper) renewQueued() {
-	for {
-		k.mu.Lock()
-		if len(k.queue) == 0 || k.closed {
-			k.queue = nil
-			k.out--
-			k.mu.Unlock()
-			return
-		}
-		l := k.queue[0]
-		k.queue[0] = nil
-		k.queue = k.queue[1:]
-		k.mu.Unlock()
-		if l.renew() {
-			return
-		}
 	}
 }
 
