@@ -35,8 +35,8 @@ type Client struct {
 
 	mu       sync.Mutex // guards closed
 	closed   bool
-	closing  sync.Once
-	closeErr error
+	gone     chan struct{} // closed when Close is through
+	closeErr error         // readable once gone is closed
 }
 
 // New makes a Client. It checks all of cfg and reports all faults in one error that matches
@@ -71,7 +71,8 @@ func (cfg *Config) nodes() ([]quorum.Node, error) {
 }
 
 func newClient(cfg Config, nodes []quorum.Node, clk clock.Clock) *Client {
-	c := &Client{cfg: cfg, clock: clk, log: cfg.Logger, done: make(chan struct{})}
+	c := &Client{cfg: cfg, clock: clk, log: cfg.Logger, done: make(chan struct{}),
+		gone: make(chan struct{})}
 	c.keeper.client = c
 	c.engine = quorum.New(nodes, quorum.Settings{
 		NodeTimeout: cfg.NodeTimeout,
@@ -157,14 +158,21 @@ func (c *Client) enter(ctx context.Context, op, name string) error {
 // Keys on nodes that could not be reached end by their TTL. Calling it again is fine and gives the
 // same result.
 func (c *Client) Close() error {
-	c.closing.Do(func() { c.closeErr = c.close() })
+	c.mu.Lock()
+	first := !c.closed
+	c.closed = true
+	c.mu.Unlock()
+	if first {
+		c.closeErr = c.close()
+		close(c.gone)
+	}
+	// A channel and not a sync.Once: in a bubble of testing/synctest, time stands still for those
+	// who wait for a mutex.
+	<-c.gone
 	return c.closeErr
 }
 
 func (c *Client) close() error {
-	c.mu.Lock()
-	c.closed = true
-	c.mu.Unlock()
 	close(c.done)
 	c.engine.Stop()
 
