@@ -16,7 +16,7 @@ const (
 	maxPayment = 1 << 10
 )
 
-// A debt is a release that this node still has to confirm.
+// A debt is a release, or a swap back, that this node still has to confirm.
 type debt struct {
 	command *Command
 	until   time.Time // the key has ended by itself
@@ -105,7 +105,11 @@ func (p *payment) answer(r *request, a answer) {
 	}
 	d := p.debts[r.node]
 	if a.err == nil {
-		reply, err := script.ParseRelease(a.reply)
+		parse := script.ParseRelease
+		if d.command.Script == script.Swap {
+			parse = script.ParseExtend
+		}
+		reply, err := parse(a.reply)
 		if err == nil && !(d.unsure && reply.Letter == script.Nobody) {
 			return
 		}

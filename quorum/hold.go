@@ -235,6 +235,14 @@ func (e *Engine) Swap(ctx context.Context, name, from, to string, ttl time.Durat
 		back := &poll{engine: e, command: e.swapMessage(name, to, from, time.Millisecond),
 			parse: script.ParseExtend, enough: func(Tally) bool { return false },
 			decided: func(*poll) {}}
+		until := time.Now().Add(ttl)
+		back.complete = func(p *poll) {
+			for i := range p.answers {
+				if p.answers[i].err != nil {
+					e.lanes[i].owe(debt{command: p.command, until: until})
+				}
+			}
+		}
 		back.send(all, 0, e.set.NodeTimeout)
 		return x
 	}

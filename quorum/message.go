@@ -86,7 +86,7 @@ func (e *Engine) releaseMessage(name, token string, keep time.Duration) *Command
 func (e *Engine) swapMessage(name, from, to string, ttl time.Duration) *Command {
 	key := e.lockKey(name)
 	return newCommand(script.Swap, key, nil, nil, nil,
-		key, e.registerKey(name), from, to, ceilMillis(ttl), e.args.life)
+		key, e.registerKey(name), e.args.node, from, to, ceilMillis(ttl), e.args.life, e.args.maxTTL)
 }
 
 // inspectMessage asks what a node knows of a name.

@@ -62,6 +62,9 @@ func swap(r *run) string {
 	if holder != r.arg(1) && holder != r.arg(2) {
 		return fmt.Sprintf("-%s %d %s", head, left, holder)
 	}
+	if most, ok := r.hget(r.key(3), "max"); ok && r.number(most) < r.number(r.arg(5)) {
+		r.hset(r.key(3), "max", r.arg(5))
+	}
 	r.set(r.key(1), r.arg(2), wireNumber(max(float64(left), r.number(r.arg(3)))))
 	r.pexpire(r.key(2), r.arg(4))
 	return "+" + head

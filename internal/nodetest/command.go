@@ -59,10 +59,10 @@ func Release(keys Keys, token string, keep time.Duration) *quorum.Command {
 	return Command(script.Release, keys.Lock, token, keys.Channel, keep.Milliseconds())
 }
 
-// Swap makes the message of swap.lua.
+// Swap makes the message of swap.lua, of a client whose MaxTTL is the TTL.
 func Swap(keys Keys, from, to string, ttl, life time.Duration) *quorum.Command {
-	return Command(script.Swap, keys.Lock, keys.Register, from, to,
-		ttl.Milliseconds(), life.Milliseconds())
+	return Command(script.Swap, keys.Lock, keys.Register, keys.Node, from, to,
+		ttl.Milliseconds(), life.Milliseconds(), ttl.Milliseconds())
 }
 
 // Inspect makes the message of inspect.lua.

@@ -148,6 +148,21 @@ var holderClaims = []claim{
 		}
 		a.wantHolder("ql1:me/2")
 	}},
+	{"a swap writes a larger MaxTTL, where there is one", func(a *asker) {
+		a.Data.Set(a.keys.Lock, "ql1:me/1", time.Minute)
+		a.swap("ql1:me/1", "ql1:me/2", time.Hour, script.Done)
+		if ttl := a.Data.TTL(a.keys.Node); ttl != noKey {
+			a.Errorf("TTL of the node's key: got %v, want no key", ttl)
+		}
+		fields := a.admit(identityA, -time.Hour, -time.Minute, time.Minute)
+		a.swap("ql1:me/2", "ql1:me/3", time.Second, script.Done)
+		a.wantNode(fields)
+		a.swap("ql1:me/1", "ql1:me/4", time.Hour, script.Rival)
+		a.wantNode(fields)
+		a.swap("ql1:me/3", "ql1:me/4", time.Hour, script.Done)
+		fields["max"] = "3600000"
+		a.wantNode(fields)
+	}},
 	{"a hash under the lock's name is an error and stays", func(a *asker) {
 		a.Data.SetHash(a.keys.Lock, map[string]string{"field": "text"}, time.Minute)
 		for _, c := range a.holderCommands("ql1:me/1") {

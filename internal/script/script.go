@@ -71,7 +71,7 @@ var (
 	Extend  = timed(newScript("extend", extendText, 2))
 	Raise   = newScript("raise", raiseText, 2)
 	Release = newScript("release", releaseText, 1)
-	Swap    = timed(newScript("swap", swapText, 2))
+	Swap    = timed(newScript("swap", swapText, 3))
 	Inspect = timed(newScript("inspect", inspectText, 2))
 	Admit   = newScript("admit", admitText, 1)
 )

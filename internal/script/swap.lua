@@ -1,8 +1,9 @@
 -- swap: hands a lock over to another owner token, where the key has the old one. Two who resume
 -- one handle cannot both find the old token on a majority.
 --
--- KEYS  1 lock  2 register (hash)
+-- KEYS  1 lock  2 register (hash)  3 node (hash)
 -- ARGV  1 old owner token  2 new owner token  3 TTL, ms  4 the register's life, ms
+--       5 the client's MaxTTL, ms
 --
 -- Reply: one letter, then sec usec (TIME)
 --   + handed over (never shortened)   0 nobody's   - somebody else's, then PTTL and its owner token
@@ -15,6 +16,11 @@ end
 local left = redis.call('PTTL', KEYS[1])
 if holder ~= ARGV[1] and holder ~= ARGV[2] then
   return '-' .. head .. ' ' .. left .. ' ' .. holder
+end
+-- Whoever takes over may have a larger MaxTTL than all before, and has not acquired anything here.
+local max = redis.call('HGET', KEYS[3], 'max')
+if max and tonumber(max) < tonumber(ARGV[5]) then
+  redis.call('HSET', KEYS[3], 'max', ARGV[5])
 end
 if left < tonumber(ARGV[3]) then left = ARGV[3] end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', left)

@@ -375,13 +375,13 @@ func TestWatch(t *testing.T) {
 	if text := fmt.Sprint(events); text != "[is taken renewed free]" {
 		t.Errorf("events %s, want [is taken renewed free]\n%s", text, got.out)
 	}
-	call(t, nodes.Addrs(), "watch", "report", "-for", "50ms").want(t, exitOK, "report: free")
+	call(t, nodes.Addrs(), "watch", "report", "-for", "2s").want(t, exitOK, "report: free")
 	for _, n := range nodes[:2] {
 		if err := n.Stop(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	call(t, nodes.Addrs(), "watch", "report", "-for", "1s").want(t, exitOK, "no quorum")
+	call(t, nodes.Addrs(), "watch", "report", "-for", "2s").want(t, exitOK, "no quorum")
 }
 
 func TestOutputThatCannotBeWrittenIsAnError(t *testing.T) {
