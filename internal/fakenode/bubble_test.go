@@ -122,3 +122,13 @@ func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
+
+// replication is the answer to INFO replication.
+func (b *bench) replication() string {
+	b.Helper()
+	batch := &quorum.Batch{WantReplication: true}
+	if err := b.Exec(b.Context(), batch); err != nil || batch.ReplicationErr != nil {
+		b.Fatal(err, batch.ReplicationErr)
+	}
+	return batch.Replication
+}

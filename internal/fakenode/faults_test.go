@@ -3,14 +3,10 @@ package fakenode_test
 import (
 	"context"
 	"errors"
-	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/quorumlock/quorumlock/internal/fakenode"
-	"github.com/quorumlock/quorumlock/quorum"
 )
 
 func TestWithoutFaultsAnAnswerTakesNoTime(t *testing.T) {
@@ -210,46 +206,6 @@ func TestCloseEndsTheWaitOfOneLink(t *testing.T) {
 	})
 }
 
-func TestRefusalsAreErrorReplies(t *testing.T) {
-	inBubble(t, func(b *bench) {
-		b.Refuse("NOAUTH Authentication required.")
-		batch := batchOf(acquire(mine), release(mine))
-		batch.WantReplication = true
-		if err := b.Exec(b.Context(), batch); err != nil {
-			b.Fatal(err)
-		}
-		for _, err := range []error{batch.Calls[0].Err, batch.Calls[1].Err, batch.ReplicationErr} {
-			var reply interface{ RedisError() }
-			if !errors.As(err, &reply) || !strings.HasPrefix(err.Error(), "NOAUTH") {
-				b.Errorf("got %v, want an error reply that says NOAUTH", err)
-			}
-		}
-		if err := b.Exec(b.Context(), &quorum.Batch{}); err == nil {
-			b.Error("PING: got no error")
-		}
-		b.Refuse("")
-		b.Refuse("NOPERM no", "release")
-		b.wants("+e", 0, acquire(mine), release(mine))
-		b.Refuse("", "release")
-		b.wants("+", 0, release(mine))
-		if got := b.Counts(); got["acquire"] != 2 || got["release"] != 3 || got["ping"] != 1 {
-			b.Errorf("counts: got %v", got)
-		}
-	})
-}
-
-func TestINFOCanBeRefusedAlone(t *testing.T) {
-	inBubble(t, func(b *bench) {
-		b.Refuse("NOPERM no permissions to run the 'info' command", "info")
-		batch := batchOf(acquire(mine))
-		batch.WantReplication = true
-		if err := b.Exec(b.Context(), batch); err != nil || batch.ReplicationErr == nil {
-			b.Errorf("got %v, %v; want an error reply to INFO", err, batch.ReplicationErr)
-		}
-		b.wantHolder(mine)
-	})
-}
-
 func TestChancesRepeatThemselves(t *testing.T) {
 	t.Parallel()
 	one, other := fakenode.Chance(7, 0.3), fakenode.Chance(7, 0.3)
@@ -270,54 +226,4 @@ func TestChancesRepeatThemselves(t *testing.T) {
 	if hits < 200 || hits > 400 {
 		t.Errorf("a chance of 0.3: got %d of 1000", hits)
 	}
-}
-
-// TestAnythingAtOnce is for the race detector: everything that a test can do, while everybody
-// asks. Nothing may be left running at its end, or the bubble fails.
-func TestAnythingAtOnce(t *testing.T) {
-	inBubble(t, func(b *bench) {
-		b.Faults().DelayRequests(fakenode.Jitter(1, 0, 5*time.Millisecond))
-		b.Faults().DelayReplies(fakenode.Jitter(2, 0, 5*time.Millisecond))
-		b.Faults().LoseReplies(fakenode.Chance(3, 0.1))
-		b.Faults().LoseRequests(fakenode.Chance(4, 0.1))
-		b.Faults().Repeat(fakenode.Repeats(5, 0.2, 0, 20*time.Millisecond))
-		other := fakenode.New("node 2")
-		acts := []func(){
-			b.Pause, b.Resume, b.Forget, b.Restart, b.Promote, b.BreakListeners,
-			func() { b.RestartFromSnapshot(b.Snapshot()) },
-			func() { b.Demote(other) },
-			func() { b.Faults().Down(true) }, func() { b.Faults().Down(false) },
-			func() { b.Faults().Partition(true) }, func() { b.Faults().Partition(false) },
-			func() { b.StepClock(time.Second) }, func() { b.Drift(0.01) },
-			func() { b.SilentFor(time.Millisecond) }, func() { b.Refuse("ERR no", "extend") },
-			func() { b.Keys() }, func() { b.Set(keys.Lock, "x", ttl) }, func() { b.Counts() },
-			func() { b.OnExec(func(string, []string) {}) }, func() { b.Resume() },
-		}
-		var wg sync.WaitGroup
-		for i := range 8 {
-			wg.Go(func() {
-				link := b.Link()
-				l := link.Listen(func(quorum.Heard) {})
-				l.Subscribe(keys.Channel)
-				for j := range 60 {
-					_, _ = b.ask(link, acquire(mine), extend(mine), release(mine))
-					time.Sleep(time.Millisecond)
-					acts[(i*7+j)%len(acts)]()
-				}
-				l.Close()
-				_ = link.Close()
-			})
-		}
-		wg.Wait()
-		b.Resume()
-		pass(time.Second)
-	})
-}
-
-func TestTimersMayOutliveTheTest(t *testing.T) {
-	inBubble(t, func(b *bench) {
-		b.Faults().DelayRequests(fakenode.Fixed(time.Hour))
-		b.wantsNothing(acquire(mine))
-		synctest.Wait()
-	})
 }

@@ -3,15 +3,12 @@ package fakenode_test
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/quorumlock/quorumlock/internal/fakenode"
 	"github.com/quorumlock/quorumlock/internal/nodetest"
 	"github.com/quorumlock/quorumlock/internal/script"
-	"github.com/quorumlock/quorumlock/quorum"
 )
 
 func TestAPausedNodeExecutesInTheOrderOfArrival(t *testing.T) {
@@ -200,153 +197,4 @@ func TestASilencesEndIsTheFloorOfRegisters(t *testing.T) {
 			b.Errorf("register: got %s, want %d", got, end.UnixMicro())
 		}
 	})
-}
-
-func TestKeysEndByTheNodesClock(t *testing.T) {
-	inBubble(t, func(b *bench) {
-		b.wants("+", 0, acquire(mine))
-		pass(4 * time.Second)
-		b.StepClock(5 * time.Second)
-		if left := b.TTL(keys.Lock); left != time.Second {
-			b.Errorf("TTL: got %v, want 1 s", left)
-		}
-		b.StepClock(-5 * time.Second)
-		if left := b.TTL(keys.Lock); left != 6*time.Second {
-			b.Errorf("TTL: got %v, want 6 s", left)
-		}
-		pass(6 * time.Second)
-		b.wantHolder(mine) // as in Redis: a key is gone after its last millisecond
-		pass(time.Millisecond)
-		b.wantHolder("")
-	})
-}
-
-func TestAClockMayDrift(t *testing.T) {
-	inBubble(t, func(b *bench) {
-		b.Drift(0.5)
-		pass(10 * time.Second)
-		b.Drift(-0.5)
-		pass(4 * time.Second)
-		b.Drift(0)
-		pass(time.Second)
-		if got, want := b.Now(), time.Now().Add(3*time.Second); !got.Equal(want) {
-			b.Errorf("clock: got %v, want %v", got, want)
-		}
-	})
-}
-
-func TestAReplicaHasItsMastersMemoryAndDoesNotWrite(t *testing.T) {
-	inBubble(t, func(b *bench) {
-		replica := fakenode.New("node 2")
-		b.wants("+", 0, acquire(mine))
-		replica.Demote(b.Node)
-		on := &bench{b.T, replica}
-		if on.Identity() != b.Identity() {
-			b.Error("the replica has another identity")
-		}
-		if text := on.replication(); !strings.Contains(text, "role:slave\r\n") {
-			b.Errorf("INFO replication: got %q", text)
-		}
-		on.wants("-eee", 0, extend(rival), acquire(rival), extend(mine), release(mine))
-		b.wants("+", 0, release(mine))
-		on.wantHolder(mine)
-		on.Promote()
-		if text := on.replication(); on.Identity() == b.Identity() ||
-			!strings.Contains(text, "role:master\r\n") ||
-			!strings.Contains(text, "master_replid2:"+b.Identity()) {
-			b.Errorf("after the promotion: got %q", text)
-		}
-		on.wants("++", 0, extend(mine), release(mine))
-	})
-}
-
-func TestINFOSpeaksOfReplicas(t *testing.T) {
-	inBubble(t, func(b *bench) {
-		if text := b.replication(); !strings.Contains(text, "connected_slaves:0\r\n") ||
-			strings.Contains(text, "min_slaves") {
-			b.Errorf("got %q", text)
-		}
-		b.ShowReplicas(2, true)
-		if text := b.replication(); !strings.Contains(text, "connected_slaves:2\r\n") ||
-			!strings.Contains(text, "min_slaves_good_slaves:2\r\n") {
-			b.Errorf("got %q", text)
-		}
-	})
-}
-
-func TestAFullNodeStillProlongsAndFrees(t *testing.T) {
-	inBubble(t, func(b *bench) {
-		b.wants("+", 0, acquire(mine))
-		b.SetFull(true)
-		b.wants("e++e", 0, acquire(rival), extend(mine), release(mine), acquire(rival))
-		b.SetFull(false)
-		b.wants("+", 0, acquire(rival))
-	})
-}
-
-func TestKeysAreListedWithTheirEnds(t *testing.T) {
-	inBubble(t, func(b *bench) {
-		b.Set("b", "text", 0)
-		b.SetHash("a", map[string]string{"field": "text"}, time.Minute)
-		b.Set("c", "text", time.Second)
-		pass(2 * time.Second)
-		got := b.Keys()
-		want := []fakenode.Key{
-			{Name: "a", Hash: true, Left: 58 * time.Second, End: got[0].End},
-			{Name: "b", Left: fakenode.NoEnd},
-		}
-		if fmt.Sprint(got) != fmt.Sprint(want) || !got[0].End.Equal(b.Now().Add(58*time.Second)) {
-			b.Errorf("got %v, want %v", got, want)
-		}
-		if b.TTL("c") != fakenode.NoKey || b.Hash("a")["field"] != "text" || b.Hash("b") != nil {
-			b.Error("a look at single keys says something else")
-		}
-		b.Delete("a")
-		b.Delete("b")
-		if got := b.Keys(); len(got) != 0 {
-			b.Errorf("after deletion: got %v", got)
-		}
-	})
-}
-
-// An act between two messages of different senders is the finest that a scripted history needs.
-func TestAHookActsExactlyBetweenMessages(t *testing.T) {
-	inBubble(t, func(b *bench) {
-		var once sync.Once
-		b.OnExec(func(name string, args []string) {
-			if name == "acquire" && args[3] == rival {
-				once.Do(func() { b.StepClock(ttl + time.Second) })
-			}
-		})
-		b.wants("+", 0, acquire(mine))
-		b.wants("+", 0, acquire(rival)) // the step came just before it
-		b.wants("-", 0, extend(mine))
-	})
-}
-
-func TestAHookMaySendIfItDoesNotWait(t *testing.T) {
-	inBubble(t, func(b *bench) {
-		var once sync.Once
-		var letters string
-		b.OnExecuted(func(e fakenode.Executed) {
-			once.Do(func() {
-				go func() { letters, _ = b.ask(b.Node, acquire(rival)) }()
-			})
-		})
-		b.wants("++", 0, acquire(mine), extend(mine))
-		synctest.Wait()
-		if letters != "-" {
-			b.Errorf("got %q, want %q", letters, "-")
-		}
-	})
-}
-
-// replication is the answer to INFO replication.
-func (b *bench) replication() string {
-	b.Helper()
-	batch := &quorum.Batch{WantReplication: true}
-	if err := b.Exec(b.Context(), batch); err != nil || batch.ReplicationErr != nil {
-		b.Fatal(err, batch.ReplicationErr)
-	}
-	return batch.Replication
 }

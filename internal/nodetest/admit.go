@@ -73,7 +73,7 @@ var admitClaims = []claim{
 	})},
 	{"marks in the node's future are written anew", admitting(func(a *asker) {
 		id := a.admits(time.Minute, "", script.Done).Identity
-		a.admit(id, time.Minute, 2*time.Minute, time.Minute)
+		a.admit(id, 30*time.Second, 30*time.Second, time.Minute)
 		a.wantFresh(a.admits(time.Minute, "", script.Done), time.Minute)
 		a.admit(id, -time.Minute, 2*time.Minute, time.Minute)
 		a.wantFresh(a.admits(time.Minute, "", script.Done), time.Minute)
