@@ -221,8 +221,10 @@ func (w *waiter) wait(ctx context.Context, last *RoundError) bool {
 		timeout = w.pause
 		w.client.sayWaits(w.name, last.Remaining)
 	}
-	if last.Remaining > 0 {
-		timeout = min(timeout, last.Remaining+time.Millisecond)
+	if last.Remaining > 0 || errors.Is(last, ErrHeld) {
+		// Held with nothing left: the key ends within this millisecond. Without an end it has more
+		// left than can be added to.
+		timeout = min(timeout, last.Remaining) + time.Millisecond
 	}
 	var freed <-chan struct{}
 	if w.ear != nil {

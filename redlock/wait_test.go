@@ -120,6 +120,46 @@ func TestLockWakesWhenADeadHoldersTimeIsOver(t *testing.T) {
 	})
 }
 
+// When the slow poll comes in the very millisecond in which the holder's key ends, nothing is left
+// of it and it is still there.
+func TestLockAsksAgainAtOnceWhenNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	for _, left := range []time.Duration{time.Second, 3 * time.Second, 7 * time.Second} {
+		t.Run(left.String(), func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, 3, func(r *rig) {
+				u := r.user(redlock.Config{})
+				r.warm(u)
+				for _, n := range r.nodes {
+					n.Set("k", "ql1:A/1", left)
+				}
+				began := time.Now()
+				if _, err := u.Lock(r.Context(), "k"); err != nil {
+					t.Fatal(err)
+				}
+				r.wantTook(began, left, left+10*time.Millisecond)
+			})
+		})
+	}
+}
+
+// A key without an end, which is none of ours, is asked for at the slow poll's pace.
+func TestLockWaitsPatientlyForAKeyWithoutAnEnd(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 3, func(r *rig) {
+		var told diary
+		u := r.user(redlock.Config{Observer: told.observer()})
+		for _, n := range r.nodes {
+			n.Set("k", "an application's", 0)
+		}
+		_, err := u.Lock(r.within(30*time.Second), "k")
+		r.wantIs(err, redlock.ErrHeld, context.DeadlineExceeded)
+		if n := told.rounds(); n > 10 {
+			t.Errorf("asked %d times in 30s, want at most 10", n)
+		}
+	})
+}
+
 func TestLockServesAProcessInOrder(t *testing.T) {
 	t.Parallel()
 	inBubble(t, 3, func(r *rig) {
