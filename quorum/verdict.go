@@ -138,8 +138,8 @@ func ahead(nodes int, token string, rivalNodes int, rival string) bool {
 	return rival == "" || goesFirst(token, rival)
 }
 
-// Strongest is the owner token found on the most nodes, on how many, and how long until it has
-// lost its majority unless it is renewed.
+// Strongest is the owner token found on the most nodes, on how many, and how long until a majority
+// of the nodes is free unless it is renewed.
 func Strongest(seen []Inspection) (holder string, nodes int, left time.Duration) {
 	votes := make([]Vote, len(seen))
 	free := 0

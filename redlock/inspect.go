@@ -13,7 +13,7 @@ type Status struct {
 	Name      string
 	Holder    string        // identity of whoever has the key on a majority; "": nobody has
 	Token     uint64        // the largest fencing register; with a holder, mostly its token
-	Remaining time.Duration // until the holder loses its majority, if it is not renewed
+	Remaining time.Duration // until a majority of the nodes is free, if it is not renewed
 
 	// Votes is on how many nodes the one that is on the most has its key, Quorum how many make it
 	// the holder, of Nodes. Votes above 0 and below Quorum, or differing holders in PerNode, are
