@@ -45,7 +45,7 @@ func (l *lane) sight(batch *Batch, sent, received clock.Reading) (stepped bool) 
 	if step == 0 {
 		return l.distrusted(received)
 	}
-	l.stepped, l.steppedAt = step, received
+	l.stepped, l.steppedAt, l.stepAfter = step, received, before.at
 	go l.engine.weigh(l, see.own-before.own, limit)
 	return true
 }
@@ -64,12 +64,19 @@ const weighMost = 4 * probeMost
 // time first: what they knew before the step says nothing. Our wall clock has moved by own against
 // the monotonic one; that says nothing either, as a node may run on this machine.
 func (e *Engine) weigh(first *lane, own, limit time.Duration) {
-	e.weighing.Lock() // one at a time: several nodes may find the same step at once
-	defer e.weighing.Unlock()
+	select { // one at a time: several nodes may find the same step at once
+	case e.weighing <- struct{}{}:
+		defer func() { <-e.weighing }()
+	case <-e.stopped:
+		return
+	}
 	for began := time.Now(); ; {
 		step, at := first.lastStep()
 		if step == 0 {
 			return // charged to us meanwhile
+		}
+		if e.isOurs(first, limit) {
+			return
 		}
 		e.askTimes(first)
 		same, silent := e.stepsLike(step, at, limit)
@@ -87,6 +94,19 @@ func (e *Engine) weigh(first *lane, own, limit time.Duration) {
 			return
 		}
 	}
+}
+
+// isOurs reports whether a step is one that was charged to us before this node was heard of again,
+// and clears it then. Called with e.weighing held, which guards e.ourStep.
+func (e *Engine) isOurs(l *lane, limit time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ours := e.ourStep != 0 && l.stepAfter < e.ourStepAt &&
+		together([]time.Duration{l.stepped}, e.ourStep, limit) == 1
+	if ours {
+		l.stepped = 0
+	}
+	return ours
 }
 
 // stepsLike counts the nodes which have made a step like this one not long ago, and of the others
@@ -164,6 +184,7 @@ func (d doneReceiver) answer(_ *request, a answer) {
 // and nobody's vote is taken. Forward, every validity is that much shorter, less what our wall
 // clock has made up for: that is judged, too.
 func (e *Engine) chargeUs(step, own, limit time.Duration) {
+	e.ourStep, e.ourStepAt = step, e.set.Clock.Now().Mono
 	for _, l := range e.lanes {
 		l.mu.Lock()
 		if together([]time.Duration{l.stepped}, step, limit) == 1 {

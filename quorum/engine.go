@@ -50,12 +50,14 @@ type Engine struct {
 	servers   map[string]int  // run id: index of the node that votes for it
 	said      map[string]bool // warnings that were told
 
-	weighing sync.Mutex // held while it is decided whose clock stepped
-	trouble  func(node int, err error)
-	largest  atomic.Pointer[millis] // the largest MaxTTL seen on any node
-	ears     ears
-	count    Counters
-	args     sharedArgs
+	weighing  chan struct{} // room for one: who decides whose clock stepped
+	ourStep   time.Duration // the last one charged to us, and when, monotonic; guarded by weighing
+	ourStepAt time.Duration
+	trouble   func(node int, err error)
+	largest   atomic.Pointer[millis] // the largest MaxTTL seen on any node
+	ears      ears
+	count     Counters
+	args      sharedArgs
 
 	stopped  chan struct{} // no attempt goes on after this is closed
 	stopOnce sync.Once
@@ -80,7 +82,8 @@ type Counters struct {
 
 // New makes an engine of nodes that are independent of each other.
 func New(nodes []Node, set Settings) *Engine {
-	e := &Engine{set: set, nodes: nodes, stopped: make(chan struct{})}
+	e := &Engine{set: set, nodes: nodes, stopped: make(chan struct{}),
+		weighing: make(chan struct{}, 1)}
 	e.args = sharedArgs{
 		node:      set.Prefix + "ql:node",
 		allowance: (set.MaxTTL / 2).Microseconds(),

@@ -87,6 +87,7 @@ type lane struct {
 	skew      skew
 	stepped   time.Duration // the last step of the node's clock that was charged to it
 	steppedAt clock.Reading
+	stepAfter time.Duration // the sighting before it, on our monotonic clock
 	facts     facts
 	debts     []debt
 	debtWait  time.Duration
