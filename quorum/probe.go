@@ -55,6 +55,7 @@ func (l *lane) probeNode() {
 	if back {
 		l.failing = nil
 		l.facts.due = true // the address may lead to another server now
+		l.guard.identity = ""
 		l.probe.timer.Stop()
 	} else if err != nil && l.failing != nil {
 		l.failing = err
@@ -64,5 +65,14 @@ func (l *lane) probeNode() {
 	if back {
 		l.trouble(l.index, nil)
 		l.payDebts()
+		l.meetAgain()
 	}
+}
+
+// meetAgain asks a node that is back for its memory. A new one begins to wait by that, and not only
+// when somebody wants its vote.
+func (l *lane) meetAgain() {
+	ctx, cancel := context.WithTimeout(context.Background(), l.timeout)
+	defer cancel()
+	_, _ = l.introduce(ctx) // where it fails, the next guarded batch asks again
 }

@@ -13,8 +13,9 @@ import (
 const (
 	// leastCorrection: a clock that is off by less is left alone, so that it does not jitter.
 	leastCorrection = 20 * time.Millisecond
-	// correctEvery is how often the nodes are asked for their time, if nothing else is.
-	correctEvery = time.Minute
+	// correctEvery is how often the nodes are asked for their time. It is also what makes a node
+	// whose memory is new begin to wait, where ticks are rare.
+	correctEvery = 15 * time.Second
 )
 
 // A tickClock is the clock that gocron goes by: the clock of the nodes, at their median, as far as
@@ -92,7 +93,7 @@ func (c *tickClock) correct() {
 
 // ask asks the nodes for their time and corrects the clock. It blocks for NodeTimeout at the most.
 func (c *tickClock) ask(ctx context.Context) {
-	c.access.Engine.AskTime(ctx)
+	c.access.Engine.Survey(ctx)
 	c.correct()
 }
 

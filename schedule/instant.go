@@ -13,7 +13,7 @@ const earlySlack = 30 * time.Millisecond
 
 // mostInstants bounds how many instants are read: a process that slept for longer than that many
 // is too late for all of them.
-const mostInstants = 1 << 16
+const mostInstants = 1 << 14
 
 // never is what stands in gocron's lists for "no more": it cannot end a schedule by itself.
 var never = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)
