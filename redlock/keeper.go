@@ -17,7 +17,16 @@ type keeper struct {
 	timer  *time.Timer
 	fires  time.Duration // the due that the timer is set for; 0: not set
 	closed bool
+
+	queue    []*Lock // due for renewal, in that order
+	out      int     // renewals under way
+	starting bool    // startRenewals runs
 }
+
+// maxRenewals is how many renewals are under way at once. Were very many that are due at the same
+// moment all sent together, most would wait in the lanes until they are given up unsent, and be
+// repeated together.
+const maxRenewals = 2048
 
 // schedule puts l into the heap, or moves it, so that tick is called at due.
 // Called with l.mu held.
@@ -82,6 +91,54 @@ func (k *keeper) run() {
 	for _, l := range due {
 		l.tick()
 	}
+}
+
+// enqueue renews l as soon as there is room. It may be called with l.mu held.
+func (k *keeper) enqueue(l *Lock) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.queue = append(k.queue, l)
+	k.goOn()
+}
+
+// done is called when a renewal is decided.
+func (k *keeper) done() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.out--
+	k.goOn()
+}
+
+// goOn sees to it that queued renewals are started. Called with k.mu held.
+func (k *keeper) goOn() {
+	if !k.starting && len(k.queue) > 0 && k.out < maxRenewals {
+		k.starting = true
+		go k.startRenewals()
+	}
+}
+
+// startRenewals starts what is queued, as far as there is room. It is one goroutine at a time, and
+// no renewal is started by another's end: where nodes are known to fail an extend is decided before
+// it returns, and ends would nest.
+func (k *keeper) startRenewals() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for len(k.queue) > 0 && k.out < maxRenewals && !k.closed {
+		l := k.queue[0]
+		k.queue[0] = nil
+		k.queue = k.queue[1:]
+		k.out++
+		k.mu.Unlock()
+		begun := l.renew()
+		k.mu.Lock()
+		if !begun {
+			k.out--
+		}
+	}
+	if len(k.queue) == 0 || k.closed {
+		k.queue = nil
+	}
+	k.starting = false
 }
 
 // all are the locks that are held.

@@ -30,39 +30,55 @@ func (l *Lock) tick() {
 	if l.state != held {
 		return
 	}
-	now := l.client.clock.Now()
-	if !l.options.noRenewal && !l.renewing && now.Until(l.renewAt) <= 0 {
-		l.renew(now)
+	due := !l.options.noRenewal && !l.renewing && l.client.clock.Now().Until(l.renewAt) <= 0
+	if due {
+		l.renewing = true
 	}
 	l.client.keeper.schedule(l, l.nextLook())
+	if due {
+		l.client.keeper.enqueue(l)
+	}
 }
 
-// renew starts a renewal, unless WithMaxHold leaves nothing to be gained by one.
-// Called with l.mu held.
-func (l *Lock) renew(now clock.Reading) {
+// renew starts a renewal, unless WithMaxHold leaves nothing to be gained by one, or the lock is over
+// by now. It reports whether one is under way: the keeper's done is called then when it is decided.
+func (l *Lock) renew() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.judge()
+	if l.state != held {
+		return false
+	}
+	now := l.client.clock.Now()
 	ttl, ok := l.extendTTL(now)
 	if !ok {
-		l.renewAt = l.until
+		l.renewing, l.renewAt = false, l.until
+		return false
+	}
+	l.extend(now, ttl, func(x quorum.Extension, err error) {
+		l.renewed(x, err)
+		l.client.keeper.done()
+	})
+	return true
+}
+
+// renewed plans the next renewal.
+func (l *Lock) renewed(x quorum.Extension, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.renewing = false
+	if l.state != held {
 		return
 	}
-	l.renewing = true
-	l.extend(now, ttl, func(x quorum.Extension, err error) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.renewing = false
-		if l.state != held {
-			return
-		}
-		now := l.client.clock.Now()
-		if err == nil {
-			// From the validity reached, not from when this timer fired: lag does not add up.
-			l.renewAt = x.Started.Add(l.options.renewEvery)
-		} else {
-			// Again and again while validity lasts, closer together towards its end.
-			l.renewAt = now.Add(max(now.Until(l.until)/8, leastRetry))
-		}
-		l.client.keeper.schedule(l, l.nextLook())
-	})
+	now := l.client.clock.Now()
+	if err == nil {
+		// From the validity reached, not from when this timer fired: lag does not add up.
+		l.renewAt = x.Started.Add(l.options.renewEvery)
+	} else {
+		// Again and again while validity lasts, closer together towards its end.
+		l.renewAt = now.Add(max(now.Until(l.until)/8, leastRetry))
+	}
+	l.client.keeper.schedule(l, l.nextLook())
 }
 
 // extendTTL is the TTL to ask for: less than the lock's own near the end of WithMaxHold. It is not
