@@ -358,6 +358,27 @@ func TestGhostKeyIsFreed(t *testing.T) {
 	})
 }
 
+// TestGhostKeyOfAShortLockIsFreed: the release found nothing, because the acquire was still on its
+// way. A short lock waits less for its answers than a node may take.
+func TestGhostKeyOfAShortLockIsFreed(t *testing.T) {
+	inBubble(t, 1, func(l *lab) {
+		delays := []time.Duration{timeout * 8 / 10}
+		l.nodes[0].Faults().DelayRequests(func() (d time.Duration) {
+			if len(delays) > 0 {
+				d, delays = delays[0], delays[1:]
+			}
+			return d
+		})
+		began := time.Now()
+		l.Acquire(context.Background(), quorum.Claim{Name: "a", Token: quorum.NewToken("lab"),
+			TTL: 2 * timeout, Until: began.Add(timeout)})
+		time.Sleep(timeout*9/10 - time.Since(began))
+		l.wantKeys("a", "when the acquire has arrived", true)
+		time.Sleep(timeout * 3 / 10)
+		l.wantKeys("a", "a little later, before its TTL", false)
+	})
+}
+
 // TestGhostKeyOfAFrozenNodeIsFreed: a node that was frozen for longer than the TTL sets keys when
 // it goes on, and they would live for another TTL.
 func TestGhostKeyOfAFrozenNodeIsFreed(t *testing.T) {

@@ -95,8 +95,10 @@ func (m *Mutant) test(ctx context.Context, root string, flags ...string) (Result
 		return Broken, output
 	case err == nil:
 		return Survived, output
-	case strings.Contains(output, "--- FAIL: "):
-		return Caught, output
+	case strings.Contains(output, "panic: test timed out"):
+		return Broken, output
+	case strings.Contains(output, "--- FAIL: "), strings.Contains(output, "\npanic: "):
+		return Caught, output // a panic on a goroutine of the code's own fails no test by name
 	}
-	return Broken, output // it crashed outside of any test, or was killed
+	return Broken, output
 }

@@ -139,7 +139,7 @@ var All = []Mutant{
 		File:    "quorum/hold.go",
 		Old:     "if a.err != nil || unsure && a.reply.Letter == script.Nobody {",
 		New:     "if a.err != nil {",
-		Package: engine, Run: "^TestGhostKeyIsFreed$"},
+		Package: engine, Run: "^TestGhostKeyOfAShortLockIsFreed$"},
 	{Name: "debts forgotten",
 		Rule: "nodes not confirmed are asked again in the background", File: "quorum/debt.go",
 		Old: "if l.closed || len(l.debts) >= maxDebts {\n\t\treturn\n\t}\n" +
