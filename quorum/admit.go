@@ -74,10 +74,10 @@ func (l *lane) admitNow(ctx context.Context, floor int64) error {
 }
 
 // commonFloor is a fencing token above all that nodes can have forgotten, by the quorum clock, with
-// room for a replica's lag and for clocks that are apart. Nodes that are admitted together start
-// from the same, so that their first answers agree and need no raise.
+// half the room that admit.lua has for it, for clocks that are apart. Nodes that are admitted
+// together start from the same, so that their first answers agree and need no raise.
 func (e *Engine) commonFloor() int64 {
 	offset, _ := e.Offset()
 	now := e.set.Clock.Now().Wall + offset
-	return (now + e.largest.Load().d + unknownLag + 5*time.Second).Microseconds()
+	return (now + e.largest.Load().d + 500*time.Millisecond).Microseconds()
 }
