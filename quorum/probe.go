@@ -50,7 +50,6 @@ func (l *lane) probeNode() {
 	cancel()
 
 	l.mu.Lock()
-	l.probe.out--
 	back := err == nil && l.failing != nil && !l.closed
 	if back {
 		l.failing = nil
@@ -60,13 +59,16 @@ func (l *lane) probeNode() {
 	} else if err != nil && l.failing != nil {
 		l.failing = err
 	}
-	l.checkIdle()
 	l.mu.Unlock()
 	if back {
 		l.trouble(l.index, nil)
 		l.payDebts()
 		l.meetAgain()
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.probe.out--
+	l.checkIdle()
 }
 
 // meetAgain asks a node that is back for its memory. A new one begins to wait by that, and not only
