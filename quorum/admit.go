@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 )
 
 // Admit makes the nodes in the set vote at once: an operator's word that they hold no forgotten
@@ -17,13 +16,12 @@ func (e *Engine) Admit(ctx context.Context, nodes Set) []NodeErr {
 	var errs []NodeErr
 	var pending sync.WaitGroup
 	done := make(chan struct{})
-	floor := e.commonFloor()
 	for i, l := range e.lanes {
 		if !nodes.Has(i) {
 			continue
 		}
 		pending.Go(func() {
-			if err := l.admitNow(ctx, floor); err != nil {
+			if err := l.admitNow(ctx); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				errs = append(errs, NodeErr{Node: i, Err: err})
@@ -65,19 +63,10 @@ func (l *lane) votesByWord() bool {
 }
 
 // admitNow is admit for an operator.
-func (l *lane) admitNow(ctx context.Context, floor int64) error {
+func (l *lane) admitNow(ctx context.Context) error {
 	refusal, err := l.checkFacts(ctx)
 	if _, off := l.expected(); refusal == nil && err == nil && !off {
-		refusal, err = l.admit(ctx, "vote", floor)
+		refusal, err = l.admit(ctx, "vote")
 	}
 	return errors.Join(refusal, err)
-}
-
-// commonFloor is a fencing token above all that nodes can have forgotten, by the quorum clock, with
-// half the room that admit.lua has for it, for clocks that are apart. Nodes that are admitted
-// together start from the same, so that their first answers agree and need no raise.
-func (e *Engine) commonFloor() int64 {
-	offset, _ := e.Offset()
-	now := e.set.Clock.Now().Wall + offset
-	return (now + e.largest.Load().d + 500*time.Millisecond).Microseconds()
 }

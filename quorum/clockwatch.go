@@ -151,7 +151,7 @@ func (e *Engine) chargeNode(l *lane, step time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), e.set.NodeTimeout)
 	defer cancel()
 	if _, off := l.expected(); !off {
-		_, _ = l.admit(ctx, "renew", 0) // where it fails, this client's own memory has to do
+		_, _ = l.admit(ctx, "renew") // where it fails, this client's own memory has to do
 	}
 	e.trouble(l.index, fmt.Errorf("%w by %v; its vote is taken for %v",
 		errClockStepped, step.Round(time.Millisecond), e.largest.Load().d))

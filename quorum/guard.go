@@ -83,7 +83,7 @@ func (l *lane) introduce(ctx context.Context) (refusal, err error) {
 	if identity, off := l.expected(); identity != "" || off {
 		return nil, nil
 	}
-	return l.admit(ctx, "", 0)
+	return l.admit(ctx, "")
 }
 
 // void takes the word of the guarded calls back.
@@ -201,7 +201,7 @@ func (l *lane) again(ctx context.Context, batch *Batch) error {
 	if len(which) == 0 && !renew {
 		return nil
 	}
-	ask := func() (refusal, err error) { return l.admit(ctx, "", 0) }
+	ask := func() (refusal, err error) { return l.admit(ctx, "") }
 	if changed { // perhaps it is another server altogether
 		ask = func() (refusal, err error) { return l.introduce(ctx) }
 	}
@@ -257,12 +257,12 @@ func (l *lane) withoutVotes(ctx context.Context, batch *Batch, refusal error) er
 
 // admit asks the node for its identity and settles from when it votes. The refusal is why it will
 // give no vote now; err that it could not be asked.
-func (l *lane) admit(ctx context.Context, mode string, floor int64) (refusal, err error) {
+func (l *lane) admit(ctx context.Context, mode string) (refusal, err error) {
 	if l.engine.set.LookOnly && mode != "vote" {
 		mode = "see"
 	}
 	batch := Batch{WantReplication: true,
-		Calls: []Call{{Command: l.engine.admitMessage(l.lag(), mode, floor)}}}
+		Calls: []Call{{Command: l.engine.admitMessage(l.lag(), mode)}}}
 	if err := l.exec(ctx, &batch); err != nil {
 		return nil, err
 	}
@@ -306,7 +306,7 @@ func (l *lane) withoutInfo(ctx context.Context, cause, infoErr error) (refusal, 
 	if met || infoErr == nil || !isRefused(infoErr) {
 		return refusal, nil
 	}
-	batch := Batch{Calls: []Call{{Command: l.engine.admitMessage(0, "look", 0)}}}
+	batch := Batch{Calls: []Call{{Command: l.engine.admitMessage(0, "look")}}}
 	if err := l.exec(ctx, &batch); err != nil {
 		return nil, err
 	}

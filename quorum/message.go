@@ -48,10 +48,9 @@ func (e *Engine) confirmMessage(name, token string, reading int64, guard time.Du
 }
 
 // admitMessage settles from when a node's memory votes.
-// Floor is for the mode vote.
-func (e *Engine) admitMessage(lag time.Duration, mode string, floor int64) *Command {
+func (e *Engine) admitMessage(lag time.Duration, mode string) *Command {
 	return newCommand(script.Admit, e.set.Prefix+"ql:node", nil, nil, nil,
-		e.args.node, e.args.maxTTL, ceilMillis(lag), mode, floor)
+		e.args.node, e.args.maxTTL, ceilMillis(lag), mode)
 }
 
 // extendMessage prolongs the lock where the key is ours.

@@ -40,7 +40,7 @@ func (a Acquire) Command() *quorum.Command {
 
 // Admit makes the message of admit.lua. The mode is "renew", "vote", "look" or "".
 func Admit(keys Keys, maxTTL, lag time.Duration, mode string) *quorum.Command {
-	return Command(script.Admit, keys.Node, maxTTL.Milliseconds(), lag.Milliseconds(), mode, 0)
+	return Command(script.Admit, keys.Node, maxTTL.Milliseconds(), lag.Milliseconds(), mode)
 }
 
 // Extend makes the message of extend.lua. A life of zero leaves the register's.

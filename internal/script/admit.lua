@@ -13,8 +13,6 @@
 --         'look': only say whether ql:node exists, for servers without INFO
 --         'see': write nothing, for those who only want to know
 --         '': none of these
---       4 with 'vote', the fencing token that registers start above, us: the same for all nodes
---         that are admitted together, or their first tokens would differ
 --
 -- Reply: one letter, then sec usec (TIME), since from max, and the identity
 --   + written   = known already, nothing changed
