@@ -46,6 +46,7 @@ func TestInspectOfAHeldLock(t *testing.T) {
 			r.Errorf("Inspect changed what nodes have:\n%s\nwant\n%s", after, before)
 		}
 		r.wantIs(l.Unlock(r.Context()))
+		synctest.Wait() // a majority is enough for Unlock
 		s = r.inspect(b, "k")
 		if s.Holder != "" || s.Votes != 0 || s.Remaining != 0 || s.Token != l.Token() {
 			r.Errorf("after Unlock: got %+v, want nobody's, with the register as it was", s)

@@ -45,7 +45,7 @@ func ParseClaim(text string) (Reply, Record, error) {
 		return reply, record, nil
 	}
 	fields := strings.SplitN(rest[1:], " ", 3)
-	if len(fields) != 3 || fields[2] == "" {
+	if rest[0] != ' ' || len(fields) != 3 || fields[2] == "" {
 		return Reply{}, Record{}, badReply(text)
 	}
 	fencing, err := strconv.ParseUint(fields[0], 10, 64)

@@ -11,6 +11,14 @@ import (
 // parsers are the readers of replies.
 var parsers = map[string]func(string) (Reply, error){
 	"acquire": ParseAcquire, "extend": ParseExtend, "release": ParseRelease,
+	"admit": ParseAdmit, "inspect": ParseInspect, "commit": ParseCommit, "confirm": ParseConfirm,
+	"claim": func(text string) (Reply, error) {
+		reply, record, err := ParseClaim(text)
+		if err != nil && record != (Record{}) {
+			return Reply{Letter: '?'}, err
+		}
+		return reply, err
+	},
 }
 
 func TestRepliesAreReadWhole(t *testing.T) {
@@ -57,6 +65,14 @@ func TestNonsenseIsRefused(t *testing.T) {
 			"+ 1 2 0 0 0 12345678901234567", "~ 1 2 0 0 0 1", "+ 1 2 0 0 0\n"},
 		"extend":  {"", "+", "+ 1", "= 1 2", "+ 1 2 3", "0 1 2 3", "- 1 2", "- 1 2 3", "- 1 2 - x"},
 		"release": {"", "OK", "+ ", "1", "-", "- 5", "-5 x", "- x y"},
+		"admit": {"", "x", "x2", "x00", "rr", "+", "+ 1 2 3 4 5", "+ 1 2 3 4 5 ", "+ 1 2 3 4 5x",
+			"- 1 2 3 4 5 id", "+ 1 2 3 4 id", "= 99999999999 2 3 4 5 id"},
+		"inspect": {"", "0", "0 1 2", "0 1 2 3 4", "- 1 2 3", "- 1 2 3 4", "+ 1 2 3", "0 1 2 x"},
+		"claim": {"", "\n", "+ 1 2 0 0 0", "+ 1 2 0 0 0\n", "+ 1 2 0 0 0\nx", "+ 1 2 0 0 0\n5 1 run",
+			"+ 1 2 0 0 0\n5 1 run ", "+ 1 2 0 0 0\n5 x run o", "+ 1 2 0 0 0\n5 -1 run o",
+			"+ 1 2 0 0 0\n5x1 run o", "\n5"},
+		"commit":  {"", "mm", "m ", "+ ", "- 1"},
+		"confirm": {"", "m", "m 1 2", "m 1 2 3 4", "m 1 2 x", "+", "- 1 2 3"},
 	} {
 		for _, text := range texts {
 			if got, err := parsers[name](text); err == nil {
@@ -94,6 +110,10 @@ func FuzzParse(f *testing.F) {
 	f.Add("- 1764403200 123457 0 0 0 -1 ql1:host/x")
 	f.Add("- 1 2 3 x")
 	f.Add("0")
+	f.Add("+ 1 2 0 0 0\n5 1 run ql1:a/b")
+	f.Add("= 1 2 3 4 5 0123abcd")
+	f.Add("m 1 2 3")
+	f.Add("x1")
 	f.Fuzz(func(t *testing.T, text string) {
 		for name, parse := range parsers {
 			reply, err := parse(text)
