@@ -28,7 +28,6 @@ func admit(r *run) string {
 	if hasReplicas(info) {
 		wait += r.number(r.arg(2)) * 1000
 	}
-	const room = 1e6
 	known := all && node[0] == id
 	letter := "+"
 	switch {
@@ -37,15 +36,15 @@ func admit(r *run) string {
 	case mode == "see":
 		letter = "="
 	case mode == "vote":
-		floor := min(max(now+wait, r.number(r.arg(4))), now+wait+room)
 		r.hset(r.key(1), "id", id, "from", "0", "max", wireNumber(most),
-			"floor", wireNumber(floor))
+			"floor", wireNumber(now+wait))
 		if !known {
 			r.hset(r.key(1), "since", wireNumber(now))
 		}
 	case !known || mode == "renew" || r.number(node[1]) > now || r.number(node[2]) > now+wait:
-		r.hset(r.key(1), "id", id, "since", wireNumber(now), "from", wireNumber(now+wait),
-			"max", wireNumber(most), "floor", wireNumber(now+wait+room))
+		from := wireNumber(now + wait)
+		r.hset(r.key(1), "id", id, "since", wireNumber(now), "from", from,
+			"max", wireNumber(most), "floor", from)
 	default:
 		letter = "="
 		if r.number(node[3]) < most {

@@ -171,7 +171,7 @@ func (a *asker) memory(reply script.Reply) map[string]string {
 		"since": digits(micros(reply.Since)),
 		"from":  digits(micros(reply.From)),
 		"max":   digits(uint64(reply.MaxTTL.Milliseconds())),
-		"floor": digits(micros(reply.From + time.Second)),
+		"floor": digits(micros(reply.From)),
 	}
 }
 

@@ -41,27 +41,21 @@ if (replicas and replicas ~= '0') or (had and not string.match(had, '^0+$')) the
   wait = wait + ARGV[2] * 1000
 end
 
--- An operator's word may set the floor this much higher than it has to be, so every other
--- admission has to, lest tokens fall when the node forgets just after the operator's word. It is
--- little: until the node's clock has passed the floor, tokens need a raise.
-local room = 1000000
 local known = node[1] == id and node[2] and node[3] and node[4] and node[5]
 local letter = '+'
 if ARGV[3] == 'see' then
   if not known then return 'x0' end
   letter = '='
 elseif ARGV[3] == 'vote' then
-  -- Registers may be forgotten, too: tokens start above all that can have been given. Within the
-  -- room that a later loss of memory leaves above this, whatever the clock of the client says.
-  local floor = math.min(math.max(now + wait, tonumber(ARGV[4])), now + wait + room)
-  redis.call('HSET', KEYS[1], 'id', id, 'from', '0', 'max', max, 'floor', floor)
+  -- Registers may be forgotten, too: tokens start above all that can have been given.
+  redis.call('HSET', KEYS[1], 'id', id, 'from', '0', 'max', max, 'floor', now + wait)
   if not known then redis.call('HSET', KEYS[1], 'since', now) end
 elseif not known or ARGV[3] == 'renew' or tonumber(node[2]) > now
   or tonumber(node[3]) > now + wait then
   -- New here; or its clock was stepped back behind its own marks, which would make it wait for
   -- the whole step.
   redis.call('HSET', KEYS[1], 'id', id, 'since', now, 'from', now + wait, 'max', max,
-    'floor', now + wait + room)
+    'floor', now + wait)
 else
   letter = '='
   if tonumber(node[4]) < max then redis.call('HSET', KEYS[1], 'max', max) end
