@@ -108,7 +108,7 @@ func (n *RedisNode) pipeline(
 		}
 	}
 	_, err := pipe.Exec(ctx)
-	if err != nil && !isErrorReply(err) {
+	if err != nil && (!isErrorReply(err) || unanswered(commands)) {
 		return err
 	}
 	for k, i := range which {
@@ -132,10 +132,22 @@ func (n *RedisNode) Describe(ctx context.Context) (Facts, error) {
 	pipe := n.client.Pipeline()
 	info := pipe.Info(ctx)
 	lag := pipe.ConfigGet(ctx, "min-replicas-max-lag")
-	if _, err := pipe.Exec(ctx); err != nil && !isErrorReply(err) {
+	_, err := pipe.Exec(ctx)
+	if err != nil && (!isErrorReply(err) || info.Err() == nil && info.Val() == "") {
 		return Facts{}, err
 	}
 	return readFacts(info.Val(), lag.Val()["min-replicas-max-lag"]), info.Err()
+}
+
+// unanswered reports whether an error reply was to none of the commands. go-redis returns such a one
+// when the connection was refused, for a wrong password, and leaves the commands as they were.
+func unanswered(commands []redis.StringCmd) bool {
+	for i := range commands {
+		if commands[i].Err() != nil || commands[i].Val() != "" {
+			return false
+		}
+	}
+	return true
 }
 
 // Fresh reports whether a connection was made since it was last called.
