@@ -44,7 +44,8 @@ type Config struct {
 
 	// Clients are nodes as go-redis clients of your own, for options that an address cannot say:
 	// TLS with your CA, ACL users, Sentinel fail-over. They are not closed by us. Their time-outs
-	// and retries may be anything: NodeTimeout holds on top of them.
+	// and retries may be anything: NodeTimeout holds on top of them. With Addrs a reply has at most
+	// 1 MiB; with Clients go-redis allocates whatever length a hostile node announces.
 	Clients []*redis.Client
 
 	// TTL is how long a lock outlives the death of its holder, and so how long the others wait

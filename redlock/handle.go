@@ -79,8 +79,9 @@ func parseHandle(text string) (handle, error) {
 
 // Resume goes on holding what Detach has let go of: the name is the handle's, the fencing token
 // stays. It first changes the owner token on the nodes, so that of several calls with one handle
-// one at the most succeeds, and the Lock that was detached can touch nothing any more. It blocks
-// for one round, at most NodeTimeout, and at most until ctx ends.
+// one at the most succeeds, and the Lock that was detached can touch nothing any more. The options
+// are those of this call: the handle carries none, and WithMinHold and WithMaxHold count anew. It
+// blocks for one round, at most NodeTimeout, and at most until ctx ends.
 //
 // Errors: ErrInvalid: the handle is not whole, or of a client with another Prefix. ErrLost: its
 // lock has ended, or was resumed before (with ErrHeld if another holds it). ErrNoQuorum: too few
