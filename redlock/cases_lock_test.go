@@ -427,7 +427,9 @@ func TestCaseNodesWhoseClocksAreStepped(t *testing.T) {
 			if _, err := b.Lock(r.within(time.Minute), "k"); err != nil {
 				t.Fatal(err)
 			}
-			r.wantTook(began, 9*time.Second, 11*time.Second)
+			// Where the odd node is one of the three that were heard of first, it is the slow poll that
+			// finds the lock free.
+			r.wantTook(began, 9*time.Second, 20*time.Second)
 		})
 	})
 }
