@@ -13,7 +13,7 @@
 //	Node              go-redis, or a fake in memory
 //
 // Files in reading order: majority.go, verdict.go, token.go, validity.go (pure); node.go,
-// message.go, engine.go, attempt.go, poll.go, hold.go, free.go (what is asked); lane.go, watch.go, pace.go,
-// probe.go, debt.go (how it gets to a node); dial.go, bound.go, redisnode.go,
+// message.go, engine.go, attempt.go, poll.go, hold.go, free.go (what is asked); lane.go, watch.go,
+// pace.go, probe.go, debt.go (how it gets to a node); dial.go, bound.go, redisnode.go,
 // redislistener.go, ears.go.
 package quorum

@@ -164,7 +164,8 @@ var tooLarge = map[string]func(net.Conn){
 	"a line without end":     once("+", always(strings.Repeat("x", 1<<16))),
 	"large when asked":       politely("$67108864\r\n"),
 	"an error of 64 MB":      politely("!67108864\r\n"),
-	"replies without end":    politely(strings.Repeat("$1000\r\n"+strings.Repeat("x", 1000)+"\r\n", 100)),
+	"replies without end": politely(
+		strings.Repeat("$1000\r\n"+strings.Repeat("x", 1000)+"\r\n", 100)),
 }
 
 // nonsense is how servers may treat their clients.
@@ -421,7 +422,8 @@ func TestBoundsHoldOnEveryKindOfConnection(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := node.Describe(t.Context()); err == nil || !strings.Contains(err.Error(), "too large") {
+		_, err = node.Describe(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "too large") {
 			t.Errorf("%s: got %v, want that the reply is too large", addr, err)
 		}
 		if err := node.Close(); err != nil {

@@ -8,8 +8,8 @@
 // raise nobody's MaxTTL and let no memory begin to wait.
 //
 // Exit status: 0 done; 1 other errors; 2 usage, or what the library calls ErrInvalid; 3 ErrHeld;
-// 4 ErrNoQuorum; 5 ErrLost; 6 ErrNotHeld. For nodes, 4 means that fewer than a majority vote. (The go
-// command makes 1 of all but 0: build it first where a script asks.)
+// 4 ErrNoQuorum; 5 ErrLost; 6 ErrNotHeld. For nodes, 4 means that fewer than a majority
+// vote. (The go command makes 1 of all but 0: build it first where a script asks.)
 //
 // Files in reading order: main.go, flags.go, nodes.go, inspect.go, free.go, watch.go, print.go.
 package main

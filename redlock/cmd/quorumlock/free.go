@@ -90,7 +90,8 @@ func (t *tool) free(ctx context.Context) error {
 		whose = fmt.Sprintf("what %s has of it, which is less than a majority", printable(holder))
 	}
 	if !t.yes {
-		t.out.text("%s: would free %s, on %d of %d nodes\n\n", printable(name), whose, nodes.Len(), s.Nodes)
+		t.out.text("%s: would free %s, on %d of %d nodes\n\n", printable(name), whose, nodes.Len(),
+			s.Nodes)
 		t.freeTable(lines)
 		t.out.text("\nThe holder learns of it at its next renewal; until then it and the next holder"+
 			" may both be at work.\nTo do it: -yes -hold %s\n", holdID(token))
