@@ -22,6 +22,10 @@ type Plan struct {
 	Wild   bool          // messages come much later than anybody waits for them, and come again
 	Skew   bool          // clients' wall clocks are wrong, nodes' clocks drift
 	Guard  bool          // the clients' restart guard is on; else the nodes guard themselves
+
+	// Amnesia: nodes lose their memory in more ways, and clocks are stepped; see amnesia.go. It
+	// wants Guard. Blind: nobody guards, to see that two holders are found.
+	Amnesia, Blind bool
 }
 
 // stream numbers of rand.PCG, so that the parts of a schedule do not depend on each other.

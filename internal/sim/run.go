@@ -10,8 +10,10 @@ import (
 
 // Run runs the schedule of a seed, in the bubble of the caller, adds to counts, and returns what
 // was wrong, and the events that led to it; nil if nothing was.
-func Run(seed uint64, counts *Counts) []string {
-	plan := NewPlan(seed)
+func Run(seed uint64, counts *Counts) []string { return NewPlan(seed).Run(counts) }
+
+// Run runs the plan.
+func (plan *Plan) Run(counts *Counts) []string {
 	w, err := newWorld(plan, counts)
 	if err != nil {
 		return []string{fmt.Sprintf("plan %+v: %v", *plan, err)}
@@ -67,7 +69,7 @@ func (w *world) finish() {
 	}
 	w.watch.Look()
 	// Longer than any message can be on its way, and any key can live after it.
-	time.Sleep(4*w.TTL + 2*time.Second - time.Since(began))
+	time.Sleep(4*w.TTL + 2*time.Second + w.afterAmnesia() - time.Since(began))
 	w.watch.NoLocks(w.nodes, "long after the end")
 	w.watch.Keys(w.nodes)
 	w.again()
@@ -82,7 +84,7 @@ func (w *world) again() {
 		return
 	}
 	// A node that forgot last, and was not spoken to since, makes a newcomer wait.
-	ctx, cancel := context.WithTimeout(context.Background(), 2*w.TTL+time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*w.TTL+time.Second+w.afterAmnesia())
 	defer cancel()
 	for name := range w.watch.names {
 		l, err := c.Lock(ctx, name)

@@ -46,6 +46,11 @@ func TestSchedules(t *testing.T) {
 // and stops at the first that fails.
 func many(t *testing.T, n uint64, seed func(i uint64) uint64) {
 	t.Helper()
+	manyPlans(t, n, func(i uint64) *Plan { return NewPlan(seed(i)) })
+}
+
+func manyPlans(t *testing.T, n uint64, plan func(i uint64) *Plan) {
+	t.Helper()
 	var counts Counts
 	var next atomic.Uint64
 	var failed atomic.Bool
@@ -58,10 +63,10 @@ func many(t *testing.T, n uint64, seed func(i uint64) uint64) {
 				if i >= n {
 					return
 				}
-				if lines := one(t, seed(i), &counts); lines != nil {
+				if lines := onePlan(t, plan(i), &counts); lines != nil {
 					failed.Store(true)
 					t.Errorf("schedule failed; replay with QUORUMLOCK_REPLAY=%d\n%s",
-						seed(i), strings.Join(lines, "\n"))
+						plan(i).Seed, strings.Join(lines, "\n"))
 				}
 			}
 		})
@@ -70,14 +75,14 @@ func many(t *testing.T, n uint64, seed func(i uint64) uint64) {
 	t.Logf("%v: %v", time.Since(began).Round(time.Millisecond), &counts)
 }
 
-// one runs a schedule in a bubble of its own. A goroutine that is left blocked is a panic of the
+// onePlan runs a schedule in a bubble of its own. A goroutine that is left blocked is a panic of the
 // bubble, and named with the seed.
-func one(t *testing.T, seed uint64, counts *Counts) (lines []string) {
+func onePlan(t *testing.T, plan *Plan, counts *Counts) (lines []string) {
 	defer func() {
 		if p := recover(); p != nil {
 			lines = append(lines, fmt.Sprintf("panic: %v", p))
 		}
 	}()
-	synctest.Test(t, func(*testing.T) { lines = Run(seed, counts) })
+	synctest.Test(t, func(*testing.T) { lines = plan.Run(counts) })
 	return lines
 }

@@ -13,6 +13,8 @@ type weather struct {
 	*world
 	rand  *rand.Rand
 	saved []*fakenode.Snapshot // by node, of an earlier moment
+	twins []*fakenode.Node     // by node, its replica
+	step  time.Duration        // the last step of a node's clock
 }
 
 func newWeather(w *world) *weather {
@@ -52,6 +54,9 @@ func (v *weather) run() {
 // machine does something to a node or to a client's clock.
 func (v *weather) machine(i int) string {
 	n := v.nodes[i]
+	if v.Amnesia && v.rand.IntN(2) == 0 {
+		return v.amnesia(i)
+	}
 	switch v.rand.IntN(8) {
 	case 0:
 		v.counts.Forgets.Add(1)

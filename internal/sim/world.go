@@ -64,7 +64,7 @@ func newWorld(p *Plan, counts *Counts) (*world, error) {
 	r := p.rand(clockStream)
 	for i := range p.Nodes {
 		n := fakenode.New(fmt.Sprintf("node%d:6379", i+1))
-		if !p.Guard {
+		if !p.Guard && !p.Blind {
 			n.GuardFor(p.TTL)
 		}
 		if p.Skew {
@@ -89,6 +89,9 @@ func newWorld(p *Plan, counts *Counts) (*world, error) {
 			return nil, err
 		}
 	}
+	if p.Amnesia {
+		return w, w.meet()
+	}
 	return w, nil
 }
 
@@ -104,6 +107,7 @@ func (w *world) newClient(name string) (*client, error) {
 		TTL:                 w.TTL,
 		NodeTimeout:         w.NodeTimeout,
 		Identity:            name,
+		MaxTTL:              w.maxTTL(name),
 		DisableRestartGuard: !w.Guard,
 		Logger:              slog.New(slog.DiscardHandler),
 		Observer: &redlock.Observer{Lost: func(e redlock.Event) {
