@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/go-co-op/gocron/v2"
-	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/quorumlock/quorumlock/internal/clock"
 	"github.com/quorumlock/quorumlock/internal/door"
@@ -71,7 +70,7 @@ func (d *diary) write(r record) {
 
 // replicaMain is a replica: what an application's main would be, and the diary.
 func replicaMain(args []string) int {
-	logging.Disable() // go-redis tells of every connection to a node that is down
+	quorum.Mute() // go-redis tells of every connection to a node that is down
 	flags := flag.NewFlagSet(replicaMode, flag.ContinueOnError)
 	name := flags.String("name", "", "")
 	addrs := flags.String("addrs", "", "")

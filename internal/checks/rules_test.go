@@ -34,14 +34,18 @@ var testLibraries = []string{
 
 // testRooms are our own packages for tests and tools.
 var testRooms = []string{
-	"internal/checks", "internal/elections", "internal/embedded", "internal/fakenode",
-	"internal/loopback", "internal/model", "internal/nodetest", "internal/redisproc",
+	"internal/amnesia", "internal/checks", "internal/elections", "internal/embedded",
+	"internal/fakenode", "internal/fleet", "internal/holds", "internal/loopback", "internal/model",
+	"internal/mutants", "internal/nodetest", "internal/pairs", "internal/redisproc", "internal/sim",
+	"internal/ticktest",
 }
 
 // exceptions are the packages whose purpose is what is otherwise refused.
 var exceptions = map[string][]string{
 	"redlock/redsyncpool": {redsync},                        // speaks redsync's interface
 	"redlock/redlocktest": {"internal/fakenode", "testing"}, // nodes in memory for users' tests
+	// A program, not a package to import: it brings its own nodes.
+	"docs/demo": {"internal/embedded", "internal/loopback", "testing", "github.com/alicebob/miniredis"},
 }
 
 // redisFiles are the files of redlock that may name go-redis: the field of Config and what makes
@@ -93,9 +97,10 @@ func arrowFaults(p pkg) []string {
 	return found
 }
 
-// gocronFaults: nobody but schedule knows gocron, not even in tests.
+// gocronFaults: nobody but schedule knows gocron, not even in tests; and the demo, which stands for
+// an application.
 func gocronFaults(p pkg) []string {
-	if under(p.path, "schedule") {
+	if under(p.path, "schedule") || p.path == "docs/demo" {
 		return nil
 	}
 	var found []string

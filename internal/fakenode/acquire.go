@@ -55,6 +55,10 @@ func guard(r *run) (head string, floor float64, letter string) {
 	if r.number(most) < r.number(r.arg(8)) {
 		most = r.arg(8)
 		r.hset(r.key(3), "max", most)
+		if least := r.number(since) + r.number(most)*1000; least > r.number(node[4]) {
+			node[4] = wireNumber(least)
+			r.hset(r.key(3), "floor", node[4])
+		}
 	}
 	head = fmt.Sprintf("%s %s %s %s", head, since, from, most)
 	if from != "0" {

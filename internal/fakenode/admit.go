@@ -48,7 +48,8 @@ func admit(r *run) string {
 	default:
 		letter = "="
 		if r.number(node[3]) < most {
-			r.hset(r.key(1), "max", wireNumber(most))
+			floor := max(r.number(node[4]), r.number(node[1])+most*1000)
+			r.hset(r.key(1), "max", wireNumber(most), "floor", wireNumber(floor))
 		}
 	}
 	node, _ = r.hmget(r.key(1), "since", "from", "max")

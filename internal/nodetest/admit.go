@@ -2,6 +2,7 @@ package nodetest
 
 import (
 	"maps"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,13 +41,14 @@ var admitClaims = []claim{
 		a.wantSame(a.admits(time.Minute, "", script.Ours), first)
 		a.wantFresh(first, time.Minute)
 	})},
-	{"a larger MaxTTL is written, and moves nothing else", admitting(func(a *asker) {
+	{"a larger MaxTTL is written, raises the floor, and moves nothing else", admitting(func(a *asker) {
 		first := a.admits(time.Minute, "", script.Done)
 		fields := a.memory(first)
 		if second := a.admits(time.Hour, "", script.Ours); second.MaxTTL != time.Hour {
 			a.Errorf("max: got %v, want an hour", second.MaxTTL)
 		}
 		fields["max"] = "3600000"
+		fields["floor"] = strconv.FormatInt((first.Since + time.Hour).Microseconds(), 10)
 		a.wantNode(fields)
 	})},
 	{"a smaller MaxTTL is not", admitting(func(a *asker) {

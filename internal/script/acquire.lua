@@ -29,6 +29,12 @@ else
   if tonumber(node[4]) < tonumber(ARGV[8]) then
     redis.call('HSET', KEYS[3], 'max', ARGV[8])
     node[4] = ARGV[8]
+    -- With a larger MaxTTL, tokens may have been further ahead when the memory before this ended.
+    local least = node[2] + node[4] * 1000
+    if least > tonumber(node[5]) then
+      redis.call('HSET', KEYS[3], 'floor', least)
+      node[5] = least
+    end
   end
   head = head .. ' ' .. node[2] .. ' ' .. node[3] .. ' ' .. node[4]
   -- from 0: an operator has said that this node holds no forgotten lock.

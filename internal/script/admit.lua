@@ -58,7 +58,11 @@ elseif not known or ARGV[3] == 'renew' or tonumber(node[2]) > now
     'floor', now + wait)
 else
   letter = '='
-  if tonumber(node[4]) < max then redis.call('HSET', KEYS[1], 'max', max) end
+  if tonumber(node[4]) < max then
+    -- As in acquire: with a larger MaxTTL tokens may have been further ahead.
+    local floor = math.max(tonumber(node[5]), node[2] + max * 1000)
+    redis.call('HSET', KEYS[1], 'max', max, 'floor', floor)
+  end
 end
 node = redis.call('HMGET', KEYS[1], 'since', 'from', 'max')
 return letter .. ' ' .. time[1] .. ' ' .. time[2] .. ' ' .. node[1] .. ' ' .. node[2] .. ' '
