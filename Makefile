@@ -2,7 +2,7 @@
 # be run by itself from anywhere.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check model elections cover fuzz
+.PHONY: help demo test check model mutants amnesia holds pairs elections cover fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,6 +18,18 @@ check: ## formatting, vet, staticcheck, import directions, tidy modules
 
 model: ## check the protocol's models exhaustively
 	go run ./internal/model/cmd/model
+
+mutants: ## take rules out of the product one by one; a test has to notice each
+	go run ./internal/mutants/cmd/mutants
+
+amnesia: ## restart real nodes empty while locks are held, again and again
+	go run ./internal/amnesia
+
+holds: ## hold and renew 100,000 locks in one process
+	go run ./internal/holds
+
+pairs: ## lock and unlock, beside redsync, in one run
+	go run ./internal/pairs
 
 elections: ## many contenders for one lock at once: winners and times, beside redsync
 	go run ./internal/elections
