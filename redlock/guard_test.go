@@ -227,7 +227,7 @@ func TestP6DifferentMaxTTL(t *testing.T) {
 			r.wantKeys("k", 1)
 		})
 	})
-	t.Run("a void vote never counts in an extend", func(t *testing.T) {
+	void := func(t *testing.T, lostRelease bool) {
 		t.Parallel()
 		inBubble(t, 5, func(r *rig) {
 			r.old()
@@ -246,14 +246,14 @@ func TestP6DifferentMaxTTL(t *testing.T) {
 			slow(20*time.Millisecond, r.nodes[4])
 			slow(50*time.Millisecond, r.nodes[1:4]...)
 			r.nodes[0].OnExec(func(name string, _ []string) { // what takes the key back is lost
-				if name == "release" {
+				if name == "release" && lostRelease {
 					r.nodes[0].Refuse("OOM no", "release")
 				}
 			})
 			l := r.take(&x.user, "k", redlock.WithoutRenewal())
 			time.Sleep(time.Second)
-			if _, there := r.nodes[0].Get("k"); !there {
-				r.Fatal("node 1 has no key: this tests nothing")
+			if _, there := r.nodes[0].Get("k"); there != lostRelease {
+				r.Fatalf("node 1 has the key: %v, want %v", there, lostRelease)
 			}
 			// Nodes 2 and 5 lose it: 3 and 4 are left, and node 1 must not make it three.
 			r.nodes[1].Forget()
@@ -262,7 +262,9 @@ func TestP6DifferentMaxTTL(t *testing.T) {
 				r.Error("extended with the word of a node that had no vote")
 			}
 		})
-	})
+	}
+	t.Run("a void vote is taken back, also from a lock that is won", func(t *testing.T) { void(t, false) })
+	t.Run("and never counts in an extend, if that fails", func(t *testing.T) { void(t, true) })
 }
 
 // F2, R3: whatever registers were lost, and however wrong clients' clocks are.
@@ -418,8 +420,9 @@ func TestG3Pairs(t *testing.T) {
 			r.nodes[1].ShowReplicas(1, false)
 			a := r.process(cfg)
 			round := r.wantNoVote(r.try(&a.user, "k"))
-			if !strings.Contains(round.Error(), "min-replicas-to-write") || round.Votes != 1 {
-				r.Errorf("got %v; want one vote, and the reason", round)
+			// The third node's vote may come after the round is decided.
+			if !strings.Contains(round.Error(), "min-replicas-to-write") || round.Votes > 1 {
+				r.Errorf("got %v; want one vote at most, and the reason", round)
 			}
 			time.Sleep(time.Second)
 			r.wantKeys("k", 0)
