@@ -211,7 +211,11 @@ func (c *Client) freeAll(ctx context.Context, held []closedHold) error {
 			h := held[sent]
 			sent++
 			c.engine.Release(h.hold, func(got quorum.Freeing) {
-				results <- c.freeingError(h.name, got, false, true)
+				err := c.freeingError(h.hold.Name, got, false, true)
+				if err == nil {
+					c.cfg.Observer.freed(h.event)
+				}
+				results <- err
 				<-window
 			})
 		case <-ctx.Done():

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quorumlock/quorumlock/internal/fakenode"
 	"github.com/quorumlock/quorumlock/redlock"
+	"github.com/quorumlock/quorumlock/redlock/redlocktest"
 )
 
 func contains(text, part string) bool { return strings.Contains(text, part) }
@@ -347,6 +348,35 @@ func TestObserver(t *testing.T) {
 		}
 		if ops["lock"] != 2 || ops["unlock"] != 1 || ops["extend"] < 6 {
 			t.Errorf("told of rounds %v", ops)
+		}
+	})
+}
+
+func TestCloseTellsOfWhatItFreed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var freed []string
+		q := redlocktest.Start(t, 3)
+		c, err := q.Client(redlock.Config{Observer: &redlock.Observer{
+			Freed: func(e redlock.Event) {
+				mu.Lock()
+				defer mu.Unlock()
+				freed = append(freed, e.Name)
+			}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.TryLock(t.Context(), "held"); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if len(freed) != 1 || freed[0] != "held" {
+			t.Errorf("told of %q, want the lock that Close freed", freed)
 		}
 	})
 }

@@ -120,8 +120,8 @@ func (c *Client) freeingError(name string, got quorum.Freeing, lostBefore, again
 
 // A closedHold is a lock that Close found held.
 type closedHold struct {
-	name string
-	hold quorum.Hold
+	hold  quorum.Hold
+	event Event // once it is freed
 }
 
 // endOnClose ends a lock whose client is closed, if it was still held, and says what to free.
@@ -132,5 +132,6 @@ func (l *Lock) endOnClose() (closedHold, bool) {
 		return closedHold{}, false
 	}
 	l.finish(closed, &RoundError{Op: "hold", Name: l.name, kinds: []error{ErrClosed}})
-	return closedHold{name: l.name, hold: l.hold()}, true
+	return closedHold{hold: l.hold(), event: Event{Name: l.name, Token: l.fencing,
+		Held: l.client.clock.Now().Since(l.won)}}, true
 }
