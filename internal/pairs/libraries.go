@@ -22,7 +22,10 @@ type library struct {
 
 // open makes the libraries ready, ours first, each with connections of its own.
 func open(addrs []string, s settings) (libs []library, closeAll func() error, err error) {
-	ours, err := redlock.New(redlock.Config{Addrs: addrs, Logger: slog.New(slog.DiscardHandler)})
+	if s.guard {
+		return openGuards(addrs)
+	}
+	ours, err := openOurs(addrs, true)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -45,6 +48,22 @@ func open(addrs []string, s settings) (libs []library, closeAll func() error, er
 		}
 		return err
 	}, nil
+}
+
+func openOurs(addrs []string, guard bool) (*redlock.Client, error) {
+	return redlock.New(redlock.Config{Addrs: addrs, DisableRestartGuard: !guard,
+		Logger: slog.New(slog.DiscardHandler)})
+}
+
+// openGuards makes two of ours, with the restart guard and without.
+func openGuards(addrs []string) (libs []library, closeAll func() error, err error) {
+	on, errOn := openOurs(addrs, true)
+	off, errOff := openOurs(addrs, false)
+	if err := errors.Join(errOn, errOff); err != nil {
+		return nil, nil, err
+	}
+	libs = []library{{name: "guard on", pair: oursPair(on)}, {name: "guard off", pair: oursPair(off)}}
+	return libs, func() error { return errors.Join(on.Close(), off.Close()) }, nil
 }
 
 // oursPair uses Lock rather than TryLock because nodes that have just started give no vote for the

@@ -6,6 +6,12 @@
 //
 // The exit status is 1 if at 64 callers we are not -min times as fast as redsync with fail-fast.
 //
+//	go run ./internal/pairs -guard
+//
+// measures ours with the restart guard beside ours without it; the exit status is 1 if the guard
+// costs more than a tenth of the throughput at 64 callers. The clock watch cannot be switched off,
+// and is in both.
+//
 // In reading order: main.go, measure.go, libraries.go.
 package main
 
@@ -29,6 +35,7 @@ type settings struct {
 	nodes  int
 	pool   int
 	min    float64
+	guard  bool
 }
 
 // callers are how many call at once; judged is the number that the exit status depends on.
@@ -36,14 +43,26 @@ var callers = []int{1, 64, 512}
 
 const judged = 64
 
+// counts are the numbers of callers to measure with.
+func (s settings) counts() []int {
+	if s.guard {
+		return []int{judged}
+	}
+	return callers
+}
+
 func main() {
 	var s settings
 	flag.IntVar(&s.rounds, "rounds", 5, "rounds")
 	flag.DurationVar(&s.span, "span", time.Second, "of one library, in one round, with one number of callers")
 	flag.IntVar(&s.nodes, "nodes", 5, "nodes")
 	flag.IntVar(&s.pool, "pool", 0, "redsync's connections to each node; 0: go-redis' default")
-	flag.Float64Var(&s.min, "min", 6, "how many times as fast as redsync fail-fast we must be")
+	flag.Float64Var(&s.min, "min", 6, "how many times as fast as redsync fail-fast we must be; with -guard, 0.9")
+	flag.BoolVar(&s.guard, "guard", false, "compare ours with and without the restart guard")
 	flag.Parse()
+	if s.guard {
+		s.min = 0.9
+	}
 
 	ratio, err := run(context.Background(), s, os.Stdout, os.Stderr)
 	if err != nil {
@@ -73,11 +92,11 @@ func run(ctx context.Context, s settings, out, progress io.Writer) (ratio float6
 		nodes, s.rounds, s.span)
 
 	samples := make(map[int][][]sample) // by callers, by library, by round
-	for _, n := range callers {
+	for _, n := range s.counts() {
 		samples[n] = make([][]sample, len(libs))
 	}
 	for round := range s.rounds {
-		for _, n := range callers {
+		for _, n := range s.counts() {
 			for i := range libs {
 				i = (i + round) % len(libs) // nobody always goes first
 				samples[n][i] = append(samples[n][i], measure(ctx, libs[i], n, s.span))
@@ -85,7 +104,7 @@ func run(ctx context.Context, s settings, out, progress io.Writer) (ratio float6
 		}
 		fmt.Fprintf(progress, "round %d of %d\n", round+1, s.rounds)
 	}
-	return report(out, libs, samples)
+	return report(out, s.counts(), libs, samples)
 }
 
 // warmUp waits for the nodes, opens connections and fills the nodes' script caches.
@@ -100,22 +119,23 @@ func warmUp(ctx context.Context, libs []library) error {
 	return nil
 }
 
-// report prints the table and returns our ratio to redsync fail-fast, the last of the libraries,
-// at the number of callers that is judged.
-func report(out io.Writer, libs []library, samples map[int][][]sample) (ratio float64, err error) {
+// report prints the table and returns our ratio to the last of the libraries, redsync fail-fast,
+// at the number of callers that is judged: the median over the rounds.
+func report(
+	out io.Writer, callers []int, libs []library, samples map[int][][]sample,
+) (ratio float64, err error) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table,
 		"callers\tlibrary\tmedian/pair\tfastest\tslowest\tours is\tallocs/pair\tbytes/pair\tfailed\t")
 	var failures []string
 	for _, n := range callers {
-		ours := summarize(samples[n][0])
 		for i, lib := range libs {
 			s := summarize(samples[n][i])
-			times := float64(s.median) / float64(ours.median)
+			times := ratioOf(samples[n][i], samples[n][0])
 			if n == judged {
 				ratio = times
 			}
-			fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%.1fx\t%.0f\t%.0f\t%d\t\n", n, lib.name,
+			fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%.2fx\t%.0f\t%.0f\t%d\t\n", n, lib.name,
 				millis(s.median), millis(s.least), millis(s.most), times, s.allocs, s.bytes, s.failed)
 			if s.err != nil {
 				failures = append(failures, fmt.Sprintf("%s, %d callers, first failure: %v",

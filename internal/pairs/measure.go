@@ -80,6 +80,16 @@ func summarize(samples []sample) summary {
 	return s
 }
 
+// ratioOf is how many times as long theirs took as ours: the median over the rounds, in each of which
+// both were measured one after the other, so that what else the machine did meets both.
+func ratioOf(theirs, ours []sample) float64 {
+	ratios := make([]float64, len(ours))
+	for round := range ours {
+		ratios[round] = float64(theirs[round].perPair) / float64(ours[round].perPair)
+	}
+	return median(ratios)
+}
+
 // median of an even number of values is the mean of the two in the middle.
 func median[T time.Duration | float64](values []T) T {
 	sorted := slices.Sorted(slices.Values(values))

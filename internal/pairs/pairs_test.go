@@ -25,6 +25,20 @@ func TestEveryCellIsMeasured(t *testing.T) {
 	}
 }
 
+func TestGuardIsMeasuredOnAndOff(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	s := settings{rounds: 2, span: 20 * time.Millisecond, nodes: 3, guard: true}
+	ratio, err := run(t.Context(), s, &out, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ratio <= 0 || !strings.Contains(out.String(), "guard on") ||
+		!strings.Contains(out.String(), "guard off") {
+		t.Errorf("ratio %v, want a positive number, and lines of both:\n%s", ratio, out.String())
+	}
+}
+
 func TestSummaryIsOfAllRounds(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
@@ -37,5 +51,14 @@ func TestSummaryIsOfAllRounds(t *testing.T) {
 	}
 	if m := median([]float64{1, 2, 4, 5}); m != 3 {
 		t.Errorf("the median of an even number is %v, want 3", m)
+	}
+}
+
+func TestRatioIsOfRoundsAndNotOfMedians(t *testing.T) {
+	t.Parallel()
+	ours := []sample{{perPair: 10}, {perPair: 100}, {perPair: 1}}
+	theirs := []sample{{perPair: 20}, {perPair: 200}, {perPair: 9}}
+	if got := ratioOf(theirs, ours); got != 2 {
+		t.Errorf("got %v, want 2: twice as long in two of three rounds", got)
 	}
 }
