@@ -59,7 +59,7 @@ var guard = []Mutant{
 	scripted("TestF2TokensGrow", Mutant{Name: "Admit without a floor, node",
 		Rule: "after Admit registers start above what was forgotten (R3)",
 		File: "internal/fakenode/admit.go",
-		Old:  "\"floor\", wireNumber(floor))", New: "\"floor\", \"0\")"}),
+		Old:  "\"floor\", wireNumber(floor))", New: "\"floor\", wireNumber(0*floor))"}),
 	scripted("TestG6WhatTheGuardCosts", Mutant{Name: "a changed memory not admitted at once",
 		Rule: "a node begins to wait when it is first met (G6)",
 		File: "quorum/guard.go",
