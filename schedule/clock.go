@@ -15,7 +15,7 @@ const (
 	leastCorrection = 20 * time.Millisecond
 	// correctEvery is how often the nodes are asked for their time. It is also what makes a node
 	// whose memory is new begin to wait, where ticks are rare.
-	correctEvery = 15 * time.Second
+	correctEvery = time.Minute
 )
 
 // A tickClock is the clock that gocron goes by: the clock of the nodes, at their median, as far as
@@ -29,6 +29,7 @@ type tickClock struct {
 	clockwork.Clock // real; for what gocron does not use
 	access          door.Access
 
+	every time.Duration // how often the nodes are asked at the least; correctEvery
 	doubt chan struct{} // capacity 1: the nodes should be asked
 
 	mu      sync.Mutex // guards below
@@ -40,7 +41,7 @@ type tickClock struct {
 
 func newTickClock(access door.Access) *tickClock {
 	return &tickClock{Clock: clockwork.NewRealClock(), access: access,
-		doubt: make(chan struct{}, 1), pending: make(map[*clockTimer]struct{})}
+		every: correctEvery, doubt: make(chan struct{}, 1), pending: make(map[*clockTimer]struct{})}
 }
 
 // Now is the time by the nodes' clocks, without a monotonic reading.
@@ -100,7 +101,7 @@ func (c *tickClock) ask(ctx context.Context) {
 // keep corrects the clock until ctx ends.
 func (c *tickClock) keep(ctx context.Context) {
 	for {
-		timer := time.NewTimer(correctEvery)
+		timer := time.NewTimer(c.every)
 		select {
 		case <-timer.C:
 		case <-c.doubt:

@@ -140,13 +140,41 @@ func (p *plan) planCalendar(
 	case from.IsZero(), interval == 1 && !from.After(now):
 		return nil
 	}
-	first, err := firstFrom(when, location, from)
+	first, err := firstFrom(eachPeriod(p.shown), location, from)
 	if err != nil {
 		return err
 	}
 	p.options = append(p.options,
 		gocron.WithStartAt(gocron.WithStartDateTimePast(first.In(location))))
 	return nil
+}
+
+// eachPeriod is a schedule by days, weeks or months without leaving any out: the first instant of
+// that, from a moment on, is where those that leave some out begin to count.
+func eachPeriod(shown gocron.JobSchedule) gocron.JobDefinition {
+	switch s := shown.(type) {
+	case gocron.DailyJobSchedule:
+		return gocron.DailyJob(1, atTimes(s.AtTimes))
+	case gocron.WeeklyJobSchedule:
+		return gocron.WeeklyJob(1, func() []time.Weekday { return slices.Clone(s.DaysOfWeek) },
+			atTimes(s.AtTimes))
+	case gocron.MonthlyJobSchedule:
+		days := slices.Concat(s.Days, s.DaysFromEnd)
+		return gocron.MonthlyJob(1, gocron.NewDaysOfTheMonth(days[0], days[1:]...),
+			atTimes(s.AtTimes))
+	}
+	return nil
+}
+
+// atTimes are times of day as gocron takes them. It shows them as dates, of which only the time
+// counts.
+func atTimes(shown []time.Time) gocron.AtTimes {
+	return func() (all []gocron.AtTime) {
+		for _, at := range shown {
+			all = append(all, gocron.NewAtTime(uint(at.Hour()), uint(at.Minute()), uint(at.Second())))
+		}
+		return all
+	}
 }
 
 // probing is held while a definition is given to a scheduler that is thrown away: some keep what

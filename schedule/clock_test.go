@@ -1,0 +1,90 @@
+package schedule
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// off is how far the clock is from the nodes'.
+func (r *replica) off() time.Duration { return r.clock.Now().Sub(time.Now()).Abs() }
+
+func TestTheClockFollowsTheNodes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 3)
+		r := f.replica("a", -7*time.Second)
+		if got := r.off(); got != 7*time.Second {
+			t.Errorf("before the nodes were asked: off by %v, want 7s", got)
+		}
+		r.Start()
+		if got := r.off(); got > 2*time.Millisecond {
+			t.Errorf("after Start: off by %v", got)
+		}
+		for _, step := range []time.Duration{time.Hour, -2 * time.Hour, 30 * time.Millisecond} {
+			f.nodes.StepClock(r.client, step)
+			if got := r.off(); got > 2*time.Millisecond {
+				t.Errorf("with the wall clock stepped by %v: off by %v", step, got)
+			}
+			time.Sleep(3 * time.Second)
+			if got := r.off(); got > 2*time.Millisecond {
+				t.Errorf("3 s after a step of %v: off by %v", step, got)
+			}
+		}
+		if r.clock.Since(r.clock.Now()) > time.Millisecond || r.clock.Until(r.clock.Now()) > 0 {
+			t.Error("Since and Until go by another clock")
+		}
+		r.stop()
+	})
+}
+
+// The nodes are down at Start, and the replica's clock is ahead: once they are heard of, timers
+// that were set by the wrong clock keep to the right one.
+func TestTimersAreSetAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 3)
+		r := f.replica("a", 5*time.Second)
+		var fired time.Duration
+		f.nodes.Node(0).Cut()
+		f.nodes.Node(1).Cut()
+		r.Start()
+		began := time.Now()
+		r.clock.AfterFunc(90*time.Second, func() { fired = time.Since(began) })
+		stopped := r.clock.AfterFunc(90*time.Second, func() { t.Error("a stopped timer fired") })
+		f.nodes.Node(0).Heal()
+		f.nodes.Node(1).Heal()
+		time.Sleep(80 * time.Second)
+		if !stopped.Stop() || stopped.Stop() {
+			t.Error("Stop of a timer that was pending, and again: want true, false")
+		}
+		time.Sleep(time.Minute)
+		if late := (fired - 95*time.Second).Abs(); late > 10*time.Millisecond {
+			t.Errorf("fired after %v, want 95s: 90 by the clock that was 5 s ahead", fired)
+		}
+		r.stop()
+	})
+}
+
+func TestTimersCanBeReset(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 3)
+		r := f.replica("a", 0)
+		fired := 0
+		timer := r.clock.AfterFunc(time.Second, func() { fired++ })
+		time.Sleep(500 * time.Millisecond)
+		if !timer.Reset(time.Second) {
+			t.Error("Reset of a pending timer: got false")
+		}
+		time.Sleep(1100 * time.Millisecond)
+		if fired != 1 || timer.Reset(time.Second) {
+			t.Errorf("fired %d times, want once", fired)
+		}
+		time.Sleep(2 * time.Second)
+		if fired != 2 || timer.Chan() != nil {
+			t.Errorf("fired %d times, want twice", fired)
+		}
+		r.stop()
+	})
+}
