@@ -15,12 +15,12 @@ import (
 // requireRedis skips, or with CI=true fails, as redisproc.ForTest does.
 func requireRedis(t *testing.T) { redisproc.ForTest(t, 1) }
 
-// TestNoTwoHoldersOverEpisodes is the short form of the command.
+// TestNoTwoHoldersOverEpisodes is the short form of the command. That the observer would see two
+// holders the next test shows, step by step and not by chance.
 func TestNoTwoHoldersOverEpisodes(t *testing.T) {
-	t.Parallel()
 	requireRedis(t)
 	s := defaults()
-	s.count = 50
+	s.count, s.ttl = 50, 600*time.Millisecond // the race detector slows it down
 	var out strings.Builder
 	ok, err := run(t.Context(), s, &out, io.Discard)
 	if err != nil {
@@ -29,26 +29,6 @@ func TestNoTwoHoldersOverEpisodes(t *testing.T) {
 	t.Log(out.String())
 	if !ok {
 		t.Error("a name had two holders, or a token did not grow")
-	}
-	if !strings.Contains(out.String(), "guard true") {
-		t.Error("the guard was not on")
-	}
-}
-
-// TestWithoutTheGuardTwoHoldersAreFound shows that the other test bites. Of the choices about one
-// episode in twenty leads to two holders; the bound is far from that.
-func TestWithoutTheGuardTwoHoldersAreFound(t *testing.T) {
-	t.Parallel()
-	requireRedis(t)
-	s := defaults()
-	s.guard, s.expect = false, true
-	var out strings.Builder
-	ok, err := run(t.Context(), s, &out, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !ok {
-		t.Errorf("no two holders in %d episodes:\n%s", s.count, out.String())
 	}
 }
 
@@ -85,6 +65,8 @@ func TestAnEpisodeByHand(t *testing.T) {
 			must(servers[4].Kill())
 			first, err := a.TryLock(t.Context(), "k", redlock.WithoutRenewal())
 			must(err)
+			observer := newLedger()
+			observer.enter("k", first.Token(), first)
 			for _, i := range []int{0, 3, 4} {
 				must(servers[i].Restart(true))
 			}
@@ -95,8 +77,14 @@ func TestAnEpisodeByHand(t *testing.T) {
 			switch {
 			case guard && !errors.Is(err, redlock.ErrNoQuorum):
 				t.Errorf("got %v, %v; want ErrNoQuorum: three nodes have forgotten", second, err)
-			case !guard && (err != nil || second.Remaining() <= 0):
-				t.Errorf("got %v, %v; want a second holder, or this test does not bite", second, err)
+			case !guard && err != nil:
+				t.Errorf("got %v; want a second holder, or this test does not bite", err)
+			}
+			if err == nil {
+				observer.enter("k", second.Token(), second)
+			}
+			if got := observer.sum().doubles == 1; got == guard {
+				t.Errorf("the observer saw two holders: %v, with the guard on: %v", got, guard)
 			}
 			var round *redlock.RoundError
 			if guard && errors.As(err, &round) && !(0 < round.Remaining && round.Remaining <= time.Minute) {
