@@ -44,7 +44,7 @@ func (v *verdict) judgeJob(
 	name string, every time.Duration, from, until time.Time, records []entry, faults []fault,
 ) {
 	j := jobVerdict{name: name, missed: make(map[string]int)}
-	runs, done := make(map[int64][]entry), make(map[int64]int)
+	runs, done := make(map[int64][]entry), make(map[int64]time.Time)
 	said := make(map[int64][]entry)
 	for _, e := range records {
 		switch {
@@ -52,7 +52,7 @@ func (v *verdict) judgeJob(
 		case e.Kind == "run":
 			runs[e.At] = append(runs[e.At], e)
 		case e.Kind == "done":
-			done[e.At]++
+			done[e.At] = e.came
 		case e.Kind == "no":
 			said[e.At] = append(said[e.At], e)
 		}
@@ -66,7 +66,7 @@ func (v *verdict) judgeJob(
 		switch n := len(runs[ms]); {
 		case n == 1:
 			j.once++
-			if done[ms] == 0 {
+			if done[ms].IsZero() {
 				j.cut++
 			}
 		case n > 1:
@@ -74,7 +74,7 @@ func (v *verdict) judgeJob(
 			v.trouble = append(v.trouble, fmt.Sprintf("%q at %s ran on %s", name, clockTime(at),
 				strings.Join(who(runs[ms]), " and ")))
 		default:
-			v.miss(&j, at, said[ms], faults)
+			v.miss(&j, at, said[ms], busyAt(at, done), faults)
 		}
 	}
 	for ms := range runs {
@@ -87,19 +87,39 @@ func (v *verdict) judgeJob(
 	v.jobs = append(v.jobs, j)
 }
 
+// Lawful reasons of a tick that nobody ran.
+const (
+	passedWhy    = "passed over, the run before or its lock was alive"
+	struckWhy    = "winner struck after commit"
+	undecidedWhy = "undecided until Grace"
+)
+
+// freeing is how long before a tick a run may have ended and its lock still be there.
+const freeing = 250 * time.Millisecond
+
+// busyAt reports whether the run before was under way, or had just ended.
+func busyAt(at time.Time, ends map[int64]time.Time) bool {
+	for ms, end := range ends {
+		if ms < at.UnixMilli() && end.After(at.Add(-freeing)) {
+			return true
+		}
+	}
+	return false
+}
+
 // miss finds the reason of a tick that nobody ran, or counts it as trouble.
-func (v *verdict) miss(j *jobVerdict, at time.Time, said []entry, faults []fault) {
+func (v *verdict) miss(j *jobVerdict, at time.Time, said []entry, busy bool, faults []fault) {
 	words := make(map[string]bool)
 	for _, e := range said {
 		words[e.Why] = true
 	}
 	switch hit := struckAt(faults, at); {
-	case words["passed over"]:
-		j.missed["passed over: the run before was under way, or its dead replica's lock"]++
+	case words["passed over"] && (hit != "" || busy):
+		j.missed[passedWhy]++
 	case words["taken"] && hit != "":
-		j.missed["its winner was struck after the commit ("+hit+")"]++
+		j.missed[struckWhy+" ("+hit+")"]++
 	case words["undecided"] && hit != "":
-		j.missed["undecided until Grace ("+hit+")"]++
+		j.missed[undecidedWhy+" ("+hit+")"]++
 	default:
 		j.unexplained++
 		v.trouble = append(v.trouble, fmt.Sprintf("%q at %s did not run; replicas said: %s",
@@ -152,8 +172,8 @@ func clockTime(t time.Time) string { return t.Format("15:04:05") }
 // print shows the table.
 func (v verdict) print(out io.Writer) {
 	fmt.Fprintln(out, "\nWhat the runs recorded, each with its fencing token:")
-	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "job\tticks due\tran once\tran twice\tmissed, lawfully\tmissed, why?\t")
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "job\tticks due\tran once\tran twice\tmissed lawfully\tmissed, why?\t")
 	for _, j := range v.jobs {
 		lawful := 0
 		for _, n := range j.missed {
@@ -165,11 +185,11 @@ func (v verdict) print(out io.Writer) {
 	_ = table.Flush()
 	for _, j := range v.jobs {
 		if j.cut > 0 {
-			fmt.Fprintf(out, "  %s: %d of the runs were cut short, their replica was killed,"+
-				" frozen or redeployed\n", j.name, j.cut)
+			fmt.Fprintf(out, "  %s: %d cut short, the replica was killed, frozen or redeployed\n",
+				j.name, j.cut)
 		}
 		for _, why := range sortedKeys(j.missed) {
-			fmt.Fprintf(out, "  %s: %d missed, %s\n", j.name, j.missed[why], why)
+			fmt.Fprintf(out, "  %s: %d missed: %s\n", j.name, j.missed[why], why)
 		}
 	}
 	for _, t := range v.trouble {

@@ -103,7 +103,7 @@ func skewWords(skew time.Duration) string {
 	if skew == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", its clock %+v off", skew)
+	return fmt.Sprintf(", clock %v ahead", skew)
 }
 
 // read takes in what a replica writes, until it is gone.
@@ -151,9 +151,13 @@ func (s *stage) awaitReady(ctx context.Context, count int) error {
 	for {
 		s.mu.Lock()
 		ready := s.ready
+		died := slices.ContainsFunc(s.replicas, func(r *replica) bool { return r.state == "gone" })
 		s.mu.Unlock()
-		if ready >= count {
+		switch {
+		case ready >= count:
 			return nil
+		case died && ctx.Err() == nil:
+			return fmt.Errorf("a replica ended before it was ready")
 		}
 		select {
 		case <-tick.C:

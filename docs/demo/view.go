@@ -71,33 +71,40 @@ func (v *view) printNews() {
 	v.records = len(v.stage.records)
 }
 
-// tickLine tells who won a tick, with how many votes and in what time.
+// tickLine tells who won a tick, with how many votes and in what time. It has 69 columns.
 func (v *view) tickLine(e entry) string {
-	return fmt.Sprintf("  %-13s %s  %-10s %d of %d votes, claimed in %5.1f ms, began %5.1f ms late",
+	return fmt.Sprintf("  %-12s %s  %-9s %d/%d votes, claim %5.1f ms, late %5.1f ms",
 		e.Job, clockTime(time.UnixMilli(e.At)), e.replica, e.Votes, len(v.stage.addrs),
 		float64(e.Claim)/1000, float64(e.Late)/1000)
 }
 
-// draw draws the picture over the last one.
+// most is how many lines a picture has: it has to fit a terminal of 24.
+const most = 23
+
+// draw draws the picture over the last one. Lines do not wrap: a picture has as many rows as lines.
 func (v *view) draw() {
-	lines := []string{bold("quorumlock demo") + "  " + v.progress(), ""}
-	lines = append(lines, v.nodeLine(), "")
+	lines := []string{bold("quorumlock demo") + "  " + v.progress(), v.nodeLine(), ""}
 	for _, r := range v.stage.replicas {
-		lines = append(lines, v.replicaLine(r))
+		if len(v.stage.replicas) <= 7 || r.state != "killed" && r.state != "gone" {
+			lines = append(lines, v.replicaLine(r))
+		}
 	}
-	lines = append(lines, "", bold("ticks"))
-	lines = append(lines, v.lastTicks(10)...)
-	lines = append(lines, "", bold("trouble"))
+	left := max(most-len(lines)-2, 2) // two headings
 	log := v.stage.log
-	lines = append(lines, log[max(0, len(log)-6):]...)
+	told := min(left/2, 6, len(log))
+	lines = append(lines, bold("ticks"))
+	lines = append(lines, v.lastTicks(min(left-told, 10))...)
+	lines = append(lines, bold("trouble"))
+	lines = append(lines, log[len(log)-told:]...)
 	var b strings.Builder
 	if v.drawn > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA", v.drawn)
 	}
+	b.WriteString("\x1b[?7l")
 	for _, line := range lines {
-		b.WriteString("\x1b[2K" + line + "\n")
+		b.WriteString("\r\x1b[2K" + line + "\n")
 	}
-	b.WriteString("\x1b[J")
+	b.WriteString("\x1b[J\x1b[?7h")
 	fmt.Fprint(v.out, b.String())
 	v.drawn = len(lines)
 }
@@ -142,7 +149,8 @@ func (v *view) replicaLine(r *replica) string {
 	} else {
 		busy = ""
 	}
-	return fmt.Sprintf("%-10s pid %-7d %s %3d runs%s%s", r.name, r.cmd.Process.Pid, state, r.runs,
+	return fmt.Sprintf("%-9s pid %-7d %s%*s %3d runs%s%s", r.name, r.cmd.Process.Pid,
+		state, 8-len(r.state), "", r.runs,
 		skewWords(r.skew), busy)
 }
 
