@@ -2,7 +2,7 @@
 # be run by itself from anywhere.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check model mutants amnesia holds pairs elections cover fuzz
+.PHONY: help demo test check model mutants amnesia holds pairs elections ticks cover fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ pairs: ## lock and unlock, beside redsync, in one run
 
 elections: ## many contenders for one lock at once: winners and times, beside redsync
 	go run ./internal/elections
+
+ticks: ## what a tick costs: time from its instant to its run, commands to the nodes
+	go run ./schedule/internal/ticks
 
 cover: ## coverage of quorum and redlock; fails under 90 %
 	@.ci/cover

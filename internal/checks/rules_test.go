@@ -46,6 +46,9 @@ var exceptions = map[string][]string{
 	"redlock/redlocktest": {"internal/fakenode", "testing"}, // nodes in memory for users' tests
 	// A program, not a package to import: it brings its own nodes.
 	"docs/demo": {"internal/embedded", "internal/loopback", "testing", "github.com/alicebob/miniredis"},
+	// A tool that measures schedulers, so it is where gocron may be.
+	"schedule/internal/ticks": {"internal/embedded", "internal/fleet", "internal/loopback",
+		"internal/redisproc", "testing", "github.com/alicebob/miniredis"},
 }
 
 // redisFiles are the files of redlock that may name go-redis: the field of Config and what makes
