@@ -13,7 +13,7 @@ import (
 
 // A claimer gets ticks of one job for this replica. One tick at the replica that runs it:
 //
-//	claim lock -> what is on record? -> run lock -> commit -> free the claim lock -> run
+//	claim lock -> what is on record? -> commit -> run lock -> free the claim lock -> run
 //
 // The commit on a majority, before the run, makes the tick this replica's for good: nobody else
 // runs it, even if this replica dies a moment later. The claim lock orders those who want to
@@ -186,28 +186,39 @@ const (
 	stateSkip = "skip"
 )
 
-// proceed is for a claim that was won of a tick that nobody can have run: it gets the run lock,
-// commits, and frees the claim lock.
+// proceed is for a claim that was won of a tick that nobody can have run: it commits, gets the run
+// lock, and frees the claim lock. In this order, so that a claimer that dies before its commit
+// leaves no run lock that would make the next one pass the tick over.
 func (c *claimer) proceed(
 	ctx context.Context, d due, out quorum.Outcome, ttl time.Duration,
 ) answer {
 	defer c.giveBack(out, ttl)
-	lock, state, err := c.runLock(ctx)
-	if state == "" {
-		return answer{final: errors.Is(err, redlock.ErrClosed),
-			err: &tickError{kind: ErrTickUndecided, job: c.job, at: d.at,
-				why: "no run lock", cause: err}}
+	if err := ctx.Err(); err != nil {
+		return answer{err: c.refusal(ErrTickUndecided, d,
+			quorum.Outcome{Verdict: quorum.NoQuorum, Votes: out.Votes, Err: err}, "")}
 	}
-	committed, failed := c.commit(ctx, d, out, ttl, state)
-	if !committed {
-		c.free(ctx, lock)
+	if c.steady {
+		ctx = context.WithoutCancel(ctx)
+	}
+	if committed, failed := c.commit(ctx, d, out, ttl, stateRun); !committed {
 		return answer{err: failed}
 	}
-	if state == stateSkip {
+	lock, state, err := c.runLock(ctx)
+	switch state {
+	case stateRun:
+		return answer{grant: &grant{at: d.at.UTC(), fencing: out.Fencing, lock: lock,
+			votes: out.Votes}}
+	case stateSkip:
+		if committed, failed := c.commit(ctx, d, out, ttl, stateSkip); !committed {
+			return answer{err: failed}
+		}
 		return answer{final: true, err: &tickError{kind: ErrTickTaken, job: c.job, at: d.at,
 			why: "passed over: the run before is still under way", cause: err}}
 	}
-	return answer{grant: &grant{at: d.at.UTC(), fencing: out.Fencing, lock: lock, votes: out.Votes}}
+	c.keepUnstarted(out.Token, d) // on record, but nobody else will run it: ask again
+	return answer{final: errors.Is(err, redlock.ErrClosed),
+		err: &tickError{kind: ErrTickUndecided, job: c.job, at: d.at,
+			why: "no run lock", cause: err}}
 }
 
 // runLock gets the lock that keeps runs apart, if they are to be. The state is what is to go on
@@ -237,9 +248,6 @@ func (c *claimer) runLock(ctx context.Context) (lock *redlock.Lock, state string
 func (c *claimer) commit(
 	ctx context.Context, d due, out quorum.Outcome, ttl time.Duration, state string,
 ) (bool, error) {
-	if c.steady && ctx.Err() == nil {
-		ctx = context.WithoutCancel(ctx)
-	}
 	voters := &lateVoters{set: out.Voters}
 	out.OnLateVote(voters.add)
 	committed, errs, err := c.access.Engine.CommitTick(ctx, quorum.Commit{
@@ -272,18 +280,6 @@ func (v *lateVoters) all() quorum.Set {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.set
-}
-
-// free gives a run lock back: before the next attempt wants it, or, if there will be none, in the
-// background.
-func (c *claimer) free(ctx context.Context, lock *redlock.Lock) {
-	switch {
-	case lock == nil:
-	case ctx.Err() != nil:
-		c.cleaning.Go(func() { _ = lock.Unlock(ctx) })
-	default:
-		_ = lock.Unlock(ctx) // where it fails, the lock ends by itself
-	}
 }
 
 // keepUnstarted remembers an attempt of ours that did not start its tick, for as long as somebody

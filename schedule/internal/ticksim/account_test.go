@@ -1,0 +1,219 @@
+package ticksim
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/quorumlock/quorumlock/internal/fakenode"
+	"github.com/quorumlock/quorumlock/internal/ticktest"
+	"github.com/quorumlock/quorumlock/quorum"
+	"github.com/quorumlock/quorumlock/schedule"
+)
+
+// An account is what happened, and what it says about each tick that did not run.
+type account struct {
+	*world
+	record ticktest.Record
+
+	mu        sync.Mutex // guards below
+	processes map[string]*process
+	ticks     map[tickID]*history
+	nodesBad  []span // when a node failed, or gave no vote yet
+	errs      []string
+}
+
+type tickID struct {
+	job string
+	at  int64 // ms
+}
+
+func (id tickID) String() string {
+	return id.job + " at " + time.UnixMilli(id.at).UTC().Format(time.DateTime)
+}
+
+// A history is what the nodes and replicas saw of a tick.
+type history struct {
+	marks   map[mark]uint64 // where each was made, a bit a node
+	when    map[mark]time.Time
+	holder  string // owner of the run lock, when it was passed over
+	reasons map[string]int
+}
+
+// A mark is somebody's commit of a tick.
+type mark struct{ owner, state string }
+
+func newAccount(w *world) *account {
+	return &account{world: w, processes: make(map[string]*process),
+		ticks: make(map[tickID]*history)}
+}
+
+func (a *account) born(p *process) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.processes[p.name] = p
+}
+
+// of is the history of a tick. Called with a.mu held.
+func (a *account) of(id tickID) *history {
+	h := a.ticks[id]
+	if h == nil {
+		h = &history{marks: make(map[mark]uint64), when: make(map[mark]time.Time),
+			reasons: make(map[string]int)}
+		a.ticks[id] = h
+	}
+	return h
+}
+
+// executed sees what node i was asked: commits that it put on record.
+func (a *account) executed(i int, e fakenode.Executed) {
+	if e.Script != "commit" || e.Reply != "+" {
+		return
+	}
+	job := strings.TrimPrefix(e.Args[0], "ql:job:")
+	at, _ := strconv.ParseInt(e.Args[3], 10, 64)
+	m := mark{e.Args[2], e.Args[5]}
+	holder, _ := e.Node.Get("ql:run:" + job)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	h := a.of(tickID{job, at})
+	h.marks[m] |= 1 << i
+	h.when[m] = time.Now()
+	if m.state == "skip" && holder != "" {
+		h.holder = holder
+	}
+}
+
+// skipped is told of ticks that a replica did not run.
+func (a *account) skipped(e schedule.TickEvent) {
+	reason := "other: " + e.Err.Error()
+	for _, err := range []error{schedule.ErrTickTaken, schedule.ErrTickUndecided,
+		schedule.ErrTickTooEarly, schedule.ErrTickTooLate} {
+		if errors.Is(e.Err, err) {
+			reason = err.Error()
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.of(tickID{e.Tick.Job, e.Tick.At.UnixMilli()}).reasons[reason]++
+}
+
+// nodeFails begins a time in which a node is not counted on.
+func (a *account) nodeFails(i int) (done func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	at := len(a.nodesBad)
+	a.nodesBad = append(a.nodesBad, span{from: time.Now(), what: fmt.Sprint("node ", i)})
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.nodesBad[at].to = time.Now()
+	}
+}
+
+// Helper and Errorf make an account a ticktest.TB.
+func (a *account) Helper() {}
+
+// Errorf keeps what was wrong.
+func (a *account) Errorf(format string, args ...any) {
+	a.errs = append(a.errs, fmt.Sprintf(format, args...))
+}
+
+// close looks at every tick that was due, and returns what was wrong.
+func (a *account) close(to time.Time) []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.record.Once(a)
+	a.record.Ordered(a)
+	due, missed := 0, 0
+	for _, j := range a.jobs() {
+		all := j.due(a.from, to)
+		a.expected(j, all)
+		due += len(all)
+		for _, at := range a.record.Missed(j.name, all) {
+			missed++
+			a.miss(tickID{j.name, at.UnixMilli()})
+		}
+	}
+	a.counts.due.Add(int64(due))
+	a.counts.missed.Add(int64(missed))
+	a.counts.ran.Add(int64(len(a.record.Runs(""))))
+	return a.errs
+}
+
+// expected wants no run at an instant that was not due; those before and after the period may be.
+func (a *account) expected(j jobPlan, due []time.Time) {
+	for _, run := range a.record.Runs(j.name) {
+		if run.At.After(a.from) && !run.At.After(due[len(due)-1]) &&
+			!slices.ContainsFunc(due, run.At.Equal) {
+			a.Errorf("ran at an instant that was not due: %v", run)
+		}
+	}
+}
+
+// miss finds out why a tick did not run. What the design does not allow is an error.
+func (a *account) miss(id tickID) {
+	why, lawful := a.why(id)
+	a.counts.reason(why)
+	if a.calm || !lawful {
+		h := a.of(id)
+		a.Errorf("%v did not run: %s; marks %v, replicas say %v", id, why, h.marks, h.reasons)
+	}
+}
+
+// grace is that of all jobs here.
+const grace = 30 * time.Second
+
+func (a *account) why(id tickID) (reason string, lawful bool) {
+	h := a.of(id)
+	at := time.UnixMilli(id.at)
+	partial := false
+	for m, nodes := range h.marks {
+		p := a.processes[quorum.Identity(m.owner)]
+		what := p.ailed(h.when[m].Add(-2*time.Second), h.when[m].Add(2*time.Second))
+		switch {
+		case bits.OnesCount64(nodes) < quorum.Majority(len(a.nodes)):
+			partial = true
+		case m.state == "skip":
+			return a.whyPassed(id, h)
+		case what == "":
+			return "committed by a replica that was well", false
+		default:
+			return "winner lost after its commit (" + what + ")", true
+		}
+	}
+	failing := during(a.nodesBad, at.Add(-mostSkew), at.Add(grace))
+	switch {
+	case partial && failing:
+		return "undecided until Grace: a mark of one that is gone, and nodes not read", true
+	case failing && len(h.reasons) > 0:
+		return "undecided until Grace: nodes failing", true
+	}
+	return "nobody knows", false
+}
+
+// whyPassed is why a tick was passed over: whose run lock was in the way.
+func (a *account) whyPassed(id tickID, h *history) (reason string, lawful bool) {
+	name := quorum.Identity(h.holder)
+	p := a.processes[name]
+	if p == nil {
+		return "passed over, and no run lock seen", false
+	}
+	at := time.UnixMilli(id.at)
+	for _, run := range a.record.Runs(id.job) {
+		under := run.Replica == name && run.Began.Before(at.Add(grace)) &&
+			(run.Ended.IsZero() || run.Ended.After(at.Add(-mostSkew)))
+		if under && p.ailed(run.Began, at.Add(grace)) == "" {
+			return "passed over: a run was under way", true
+		} else if under {
+			return "passed over: a lost replica's run, until its run lock ended", true
+		}
+	}
+	return "passed over: run lock of a claimer that never committed (" +
+		p.ailed(at.Add(-time.Minute), at.Add(grace)) + ")", true
+}
