@@ -2,7 +2,9 @@ package quorum_test
 
 import (
 	"context"
+	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/quorumlock/quorumlock/quorum"
@@ -164,5 +166,28 @@ func TestConfirmLease(t *testing.T) {
 			t.Errorf("past the guard: %+v", got)
 		}
 		l.release(hold("lease", second))
+	})
+}
+
+// TestARaiseLeavesAJobsMarksTheirLife: marks live two intervals of their job, which may be longer
+// than the week of a register (T7).
+func TestARaiseLeavesAJobsMarksTheirLife(t *testing.T) {
+	inBubble(t, 3, func(l *lab) {
+		const life = 62 * 24 * time.Hour
+		ahead := time.Now().Add(time.Second).UnixMicro()
+		l.nodes[0].SetHash("ql:h:"+job, map[string]string{"token": strconv.FormatInt(ahead, 10)}, life)
+		out := l.Acquire(context.Background(), quorum.Claim{
+			Name: job, Token: quorum.NewToken("lab"), TTL: time.Second,
+			Until: time.Now().Add(2 * timeout), Tick: time.Now().UnixMilli(), Life: life})
+		if out.Verdict != quorum.Won || out.Fencing != uint64(ahead)+1 {
+			t.Fatalf("%v with token %d, want won with %d by a raise", out.Verdict, out.Fencing, ahead+1)
+		}
+		synctest.Wait()
+		for i, n := range l.nodes {
+			if left := n.TTL("ql:h:" + job); left < life-time.Minute {
+				t.Errorf("node %d: marks live for %v, want %v", i, left, life)
+			}
+		}
+		l.release(hold(job, out))
 	})
 }

@@ -31,7 +31,9 @@ func raise(r *run) string {
 	if !ok || r.number(register) < r.number(r.arg(2)) {
 		r.hset(r.key(2), "token", r.arg(2))
 	}
-	r.pexpire(r.key(2), r.arg(3))
+	if float64(r.pttl(r.key(2))) < r.number(r.arg(3)) {
+		r.pexpire(r.key(2), r.arg(3))
+	}
 	return "+"
 }
 

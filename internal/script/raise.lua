@@ -17,5 +17,8 @@ local register = redis.call('HGET', KEYS[2], 'token')
 if not register or tonumber(register) < tonumber(ARGV[2]) then
   redis.call('HSET', KEYS[2], 'token', ARGV[2])
 end
-redis.call('PEXPIRE', KEYS[2], ARGV[3])
+-- The marks of a job live in the same hash, and longer than a register: a life is never shortened.
+if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[3]) then
+  redis.call('PEXPIRE', KEYS[2], ARGV[3])
+end
 return '+'
