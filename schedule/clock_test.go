@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,12 +46,12 @@ func TestTimersAreSetAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, 3)
 		r := f.replica("a", 5*time.Second)
-		var fired time.Duration
+		var fired atomic.Int64
 		f.nodes.Node(0).Cut()
 		f.nodes.Node(1).Cut()
 		r.Start()
 		began := time.Now()
-		r.clock.AfterFunc(90*time.Second, func() { fired = time.Since(began) })
+		r.clock.AfterFunc(90*time.Second, func() { fired.Store(int64(time.Since(began))) })
 		stopped := r.clock.AfterFunc(90*time.Second, func() { t.Error("a stopped timer fired") })
 		f.nodes.Node(0).Heal()
 		f.nodes.Node(1).Heal()
@@ -59,8 +60,9 @@ func TestTimersAreSetAgain(t *testing.T) {
 			t.Error("Stop of a timer that was pending, and again: want true, false")
 		}
 		time.Sleep(time.Minute)
-		if late := (fired - 95*time.Second).Abs(); late > 10*time.Millisecond {
-			t.Errorf("fired after %v, want 95s: 90 by the clock that was 5 s ahead", fired)
+		after := time.Duration(fired.Load())
+		if late := (after - 95*time.Second).Abs(); late > 10*time.Millisecond {
+			t.Errorf("fired after %v, want 95s: 90 by the clock that was 5 s ahead", after)
 		}
 		r.stop()
 	})
@@ -71,19 +73,19 @@ func TestTimersCanBeReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, 3)
 		r := f.replica("a", 0)
-		fired := 0
-		timer := r.clock.AfterFunc(time.Second, func() { fired++ })
+		var fired atomic.Int64
+		timer := r.clock.AfterFunc(time.Second, func() { fired.Add(1) })
 		time.Sleep(500 * time.Millisecond)
 		if !timer.Reset(time.Second) {
 			t.Error("Reset of a pending timer: got false")
 		}
 		time.Sleep(1100 * time.Millisecond)
-		if fired != 1 || timer.Reset(time.Second) {
-			t.Errorf("fired %d times, want once", fired)
+		if fired.Load() != 1 || timer.Reset(time.Second) {
+			t.Errorf("fired %d times, want once", fired.Load())
 		}
 		time.Sleep(2 * time.Second)
-		if fired != 2 || timer.Chan() != nil {
-			t.Errorf("fired %d times, want twice", fired)
+		if fired.Load() != 2 || timer.Chan() != nil {
+			t.Errorf("fired %d times, want twice", fired.Load())
 		}
 		r.stop()
 	})

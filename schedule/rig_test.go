@@ -76,6 +76,24 @@ func (f *fleet) skip(e TickEvent) {
 	f.skipped = append(f.skipped, e)
 }
 
+// events are what an Observer was told.
+type events struct {
+	mu   sync.Mutex // guards told
+	told []TickEvent
+}
+
+func (e *events) add(event TickEvent) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.told = append(e.told, event)
+}
+
+func (e *events) all() []TickEvent {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.told
+}
+
 // skips are the ticks that some replica did not run, of those whose reason matches target.
 func (f *fleet) skips(target error) (events []TickEvent) {
 	f.mu.Lock()

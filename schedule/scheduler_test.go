@@ -205,10 +205,8 @@ func TestARunThatLosesItsLock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, 3)
-		var ended []TickEvent
-		a := f.replica("a", 0, WithObserver(&Observer{Ended: func(e TickEvent) {
-			ended = append(ended, e)
-		}}))
+		var ended events
+		a := f.replica("a", 0, WithObserver(&Observer{Ended: ended.add}))
 		a.job("job", gocron.CronJob("* * * * *", false), time.Hour)
 		b := f.replica("b", 0)
 		a.Start()
@@ -217,8 +215,9 @@ func TestARunThatLosesItsLock(t *testing.T) {
 		b.job("job", gocron.CronJob("* * * * *", false), 0)
 		b.Start()
 		time.Sleep(2 * time.Minute)
-		if len(ended) != 1 || !errors.Is(ended[0].Err, redlock.ErrLost) || ended[0].Took > 12*time.Second {
-			t.Errorf("got %+v, want one run that ended with its lock", ended)
+		got := ended.all()
+		if len(got) != 1 || !errors.Is(got[0].Err, redlock.ErrLost) || got[0].Took > 12*time.Second {
+			t.Errorf("got %+v, want one run that ended with its lock", got)
 		}
 		a.heal()
 		f.stop([]*replica{a, b})
@@ -232,10 +231,8 @@ func TestPanicsErrorsAndExits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, 3)
 		broken := errors.New("broken")
-		var ended []TickEvent
-		r := f.replica("a", 0, WithObserver(&Observer{Ended: func(e TickEvent) {
-			ended = append(ended, e)
-		}}))
+		var ended events
+		r := f.replica("a", 0, WithObserver(&Observer{Ended: ended.add}))
 		n := 0
 		_, err := r.Add("job", everySecond(), func(context.Context, Tick) error {
 			n++
@@ -255,8 +252,9 @@ func TestPanicsErrorsAndExits(t *testing.T) {
 		r.Start()
 		time.Sleep(4500 * time.Millisecond)
 		r.stop()
-		if len(ended) != 4 {
-			t.Fatalf("%d runs ended, want 4: %+v", len(ended), ended)
+		got := ended.all()
+		if len(got) != 4 {
+			t.Fatalf("%d runs ended, want 4: %+v", len(got), got)
 		}
 		for i, want := range []func(error) bool{
 			func(err error) bool { return errors.Is(err, broken) },
@@ -264,8 +262,8 @@ func TestPanicsErrorsAndExits(t *testing.T) {
 			func(err error) bool { return errors.Is(err, errExited) },
 			func(err error) bool { return err == nil },
 		} {
-			if !want(ended[i].Err) {
-				t.Errorf("run %d: got %v", i+1, ended[i].Err)
+			if !want(got[i].Err) {
+				t.Errorf("run %d: got %v", i+1, got[i].Err)
 			}
 		}
 	})
