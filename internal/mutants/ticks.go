@@ -1,0 +1,90 @@
+package mutants
+
+const (
+	claims = "./schedule"
+	ticks  = "./schedule/internal/ticksim"
+)
+
+// claimed is a mutant that a finding about ticks, as a test, has to notice.
+func claimed(test string, m Mutant) Mutant {
+	m.Package, m.Run = claims, "^("+test+")$"
+	return m
+}
+
+func init() { All = append(All, tickRules...) }
+
+// tickRules are the mutants of the rules by which a tick runs at most once, and is not lost.
+var tickRules = []Mutant{
+	claimed("TestR1RefusalsAreNotRead", Mutant{Name: "refusals count as read",
+		Rule: "where the claim was refused, a commit can still come (R1)",
+		File: "quorum/ledger.go",
+		Old:  "read := r.Answered && r.Granted && r.Knows", New: "read := r.Answered && r.Knows"}),
+	claimed("TestT2TwoDeadClaimers", Mutant{Name: "marks of several owners added up",
+		Rule: "taken is one owner's mark on a majority (R2)",
+		File: "quorum/ledger.go",
+		Old:  "if n >= quorum {\n\t\t\treturn TickTaken",
+		New:  "if n+len(marks)-1 >= quorum {\n\t\t\treturn TickTaken"}),
+	claimed("TestT1ForgottenMarks|TestT1SomeMemory", Mutant{Name: "forgotten marks are no marks",
+		Rule: "a node is read only if its memory began before the tick (T1)",
+		File: "quorum/ledger.go",
+		Old:  "read := r.Answered && r.Granted && r.Knows", New: "read := r.Answered && r.Granted"}),
+	claimed("TestT4EarlyClaims", Mutant{Name: "early claims get votes, node",
+		Rule: "a node votes for a tick only once its clock shows it (T4)",
+		File: "internal/fakenode/tick.go",
+		Old:  "if float64(r.now)/1000 < r.number(r.arg(10)) {", New: "if r.now < 0 {"}),
+	{Name: "early claims get votes, script",
+		Rule:    "a node votes for a tick only once its clock shows it (T4)",
+		File:    "internal/script/claim.lua",
+		Old:     "if clock[1] * 1000 + clock[2] / 1000 < tonumber(ARGV[10]) then",
+		New:     "if clock[1] == nil then",
+		Package: nodes, Run: "^TestMiniredis$"},
+	{Name: "commit without the claim, script",
+		Rule: "only who owns the claim puts a tick on record",
+		File: "internal/script/commit.lua",
+		Old:  "if holder ~= ARGV[1] then", New: "if holder == '' then",
+		Package: nodes, Run: "^TestMiniredis$"},
+	claimed("TestT2TwoDeadClaimers", Mutant{Name: "foreign marks refuse, node",
+		Rule: "a claim with a larger token writes over marks of the dead (T2)",
+		File: "internal/fakenode/tick.go",
+		Old:  "if r.number(fencing) > r.number(r.arg(3)) {", New: "if fencing != r.arg(3) {"}),
+	{Name: "older claims write over, script",
+		Rule: "a mark gives way to a larger token only (T2)",
+		File: "internal/script/commit.lua",
+		Old:  "> tonumber(ARGV[3])", New: "> tonumber(ARGV[3]) * 2",
+		Package: nodes, Run: "^TestMiniredis$"},
+	claimed("TestT3LostAcknowledgements", Mutant{Name: "own attempts count",
+		Rule: "marks of one's own that started nothing count for nothing (T3)",
+		File: "quorum/ledger.go",
+		Old:  `r.Owner == "" || ours(r.Owner)`, New: `r.Owner == "" || ours(r.Owner) && false`}),
+	claimed("TestAWinnerThatDiesAtAnyMoment", Mutant{Name: "run lock before the commit",
+		Rule: "who dies before its commit leaves no run lock",
+		File: "schedule/claim.go",
+		Old:  "\tif committed, failed := c.commit(ctx, d, out, ttl, stateRun); !committed {",
+		New: "\tif c.overlap == OverlapSkip {\n\t\tl, _, _ := c.runLock(ctx)\n" +
+			"\t\tdefer func() { _ = l.Unlock(ctx) }()\n\t}\n" +
+			"\tif committed, failed := c.commit(ctx, d, out, ttl, stateRun); !committed {"}),
+	simulated(Mutant{Name: "commit on one node",
+		Rule: "a tick is run only when it is on record on a majority",
+		File: "quorum/tick.go",
+		Old:  "return tally.Ours >= quorum && valid, errs, nil",
+		New:  "return tally.Ours > 0 && valid, errs, nil"}),
+	simulated(Mutant{Name: "run before the commit",
+		Rule: "nothing runs that is not on record",
+		File: "schedule/claim.go",
+		Old:  "stateRun); !committed {", New: "stateRun); !committed && ctx.Err() != nil {"}),
+	claimed("TestAnOutageOfAllNodes", Mutant{Name: "a run lock without a quorum passes the tick over",
+		Rule: "passed over is a tick only where the run lock is another's",
+		File: "schedule/claim.go",
+		Old:  "case errors.Is(err, redlock.ErrHeld):\n\t\treturn nil, stateSkip, err",
+		New:  "case err != nil:\n\t\treturn nil, stateSkip, err"}),
+	simulated(Mutant{Name: "taken is not believed",
+		Rule: "a tick on record is not run again",
+		File: "quorum/ledger.go",
+		Old:  "if proven[x]+unread >= quorum {", New: "if proven[x] > len(reads) {"}),
+}
+
+// simulated is a mutant that a night of simulated replicas has to notice.
+func simulated(m Mutant) Mutant {
+	m.Package, m.Run = ticks, "^TestTicks$"
+	return m
+}
