@@ -770,10 +770,8 @@ func TestR7HalfAPipelineIsNoVote(t *testing.T) {
 				r.old()
 				a := r.process(redlock.Config{})
 				r.warm(&a.user)
-				var calls []int
 				for _, n := range r.nodes[:2] {
 					n.Faults().BreakReplies(func(of int) int {
-						calls = append(calls, of)
 						return min(of-1, lost)
 					})
 				}
