@@ -562,6 +562,7 @@ func TestG5TwoAdmissions(t *testing.T) {
 			all.Go(func() { r.wantNoVote(r.try(&p.user, "k")) })
 		}
 		all.Wait()
+		time.Sleep(time.Second) // for the nodes that no verdict needs
 		from := make([]string, len(r.nodes))
 		for i, n := range r.nodes {
 			from[i], _ = n.HGet("ql:node", "from")
@@ -672,6 +673,7 @@ func TestR5Admissions(t *testing.T) {
 		inBubble(t, 3, func(r *rig) {
 			a := r.process(redlock.Config{})
 			r.wantNoVote(r.try(&a.user, "k"))
+			synctest.Wait() // for the nodes that no verdict needs
 			since, _ := r.nodes[0].HGet("ql:node", "since")
 			time.Sleep(5 * time.Second)
 			r.wantIs(a.Admit(r.Context()))
@@ -692,6 +694,7 @@ func TestR5Admissions(t *testing.T) {
 			r.nodes[0].Forget()
 			other := r.process(redlock.Config{})
 			r.wantNoVote(r.try(&other.user, "k"))
+			synctest.Wait() // for the nodes that no verdict needs
 			since, _ := r.nodes[0].HGet("ql:node", "since")
 			time.Sleep(3 * time.Second)
 			if id, _ := r.nodes[0].HGet("ql:node", "id"); id != r.nodes[0].Identity() {
