@@ -27,7 +27,6 @@ type guard struct {
 	since    time.Duration
 	from     time.Duration // 0 with since set: an operator let it vote
 	max      time.Duration // the largest MaxTTL that the node has of its users
-	replicas bool          // the node has or had some
 	refusal  error         // why it gives no vote at present, other than waiting
 }
 
@@ -279,7 +278,7 @@ func (l *lane) admit(ctx context.Context, mode string) (refusal, err error) {
 	case reply.Letter == script.Exists && mode == "see":
 		refusal = errNeverAsked
 	case reply.Letter == script.Exists:
-		return badAdmission, nil
+		return errBadAdmission, nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -293,7 +292,7 @@ func (l *lane) admit(ctx context.Context, mode string) (refusal, err error) {
 	return refusal, nil
 }
 
-var badAdmission = errors.New("answered nonsense to an admission")
+var errBadAdmission = errors.New("answered nonsense to an admission")
 
 // withoutInfo decides what to do with a node whose INFO fails. Where it is refused or unknown, and
 // always was, there is no guard: no client can have left a mark. Everywhere else it is no vote.

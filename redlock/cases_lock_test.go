@@ -127,7 +127,7 @@ func TestCaseStarvedHolderSeesTheLoss(t *testing.T) {
 			// A stopped process: nothing of it reaches the nodes, and its timers stand still. The
 			// latter as a monotonic clock that stands still.
 			a.cut(true, 0, 1, 2, 3, 4)
-			frozen := l.Until().Sub(time.Now())
+			frozen := time.Until(l.Until())
 			time.Sleep(500 * time.Millisecond)
 			lb := r.take(b, "k")
 			r.wantIs(lb.Unlock(r.Context()))

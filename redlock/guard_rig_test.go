@@ -46,17 +46,6 @@ func (r *rig) process(cfg redlock.Config) *process {
 	return p
 }
 
-// admitted is a process, after an operator said that all nodes are new.
-func (r *rig) admitted(cfg redlock.Config) *process {
-	r.Helper()
-	p := r.process(cfg)
-	if err := p.Admit(r.Context()); err != nil {
-		r.Fatalf("Admit: %v", err)
-	}
-	synctest.Wait()
-	return p
-}
-
 // old lets the nodes' memories begin long ago, as in a cluster that was in use for long.
 func (r *rig) old() {
 	for _, n := range r.nodes {

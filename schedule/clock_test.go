@@ -8,7 +8,7 @@ import (
 )
 
 // off is how far the clock is from the nodes'.
-func (r *replica) off() time.Duration { return r.clock.Now().Sub(time.Now()).Abs() }
+func (r *replica) off() time.Duration { return time.Until(r.clock.Now()).Abs() }
 
 func TestTheClockFollowsTheNodes(t *testing.T) {
 	t.Parallel()

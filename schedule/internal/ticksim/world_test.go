@@ -18,8 +18,6 @@ type world struct {
 	over    chan struct{}  // closed when nothing fails any more
 	dying   sync.WaitGroup // processes that are taken down
 	from    time.Time      // ticks after it have to run
-	faults  []string       // of the simulation itself
-	mu      sync.Mutex     // guards faults
 }
 
 const (
@@ -61,11 +59,5 @@ func (p *plan) run(counts *counts) []string {
 		s.now.redeploy()
 	}
 	w.dying.Wait()
-	return append(w.faults, w.account.close(p.noon.Add(p.length))...)
-}
-
-func (w *world) fault(format string, args ...any) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.faults = append(w.faults, fmt.Sprintf(format, args...))
+	return w.account.close(p.noon.Add(p.length))
 }
