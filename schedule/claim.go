@@ -25,8 +25,6 @@ type claimer struct {
 	now     func() time.Time // the clock that the schedule goes by
 	steady  bool             // a commit that was sent is waited for even if the context ends
 
-	cleaning *sync.WaitGroup // locks that are freed in the background
-
 	mu sync.Mutex // guards below
 	// Owner tokens of attempts of ours whose commit is not known to have failed, and which did not
 	// start the tick for all that; and until when somebody may ask. Their marks count for nothing:

@@ -48,15 +48,16 @@
 //
 // One tick, at the replica that runs it and at one that does not:
 //
-//	T  |-- claim --|-- run lock --|-- commit --| run ............ | unlock
-//	   |   lock, and what             majority   the claim is free
-//	   |   is on record               of nodes   from here on
+//	T  |-- claim --|-- commit --|-- run lock --| run ............ | unlock
+//	   |   lock, and   majority                  the claim is free
+//	   |   the record  of nodes                  from here on
 //	   |
 //	T  |-- claim: held --.. 2, 4, 8 ms ..-- claim: on record: ErrTickTaken
 //
 // Whoever has the claim lock on a majority, and finds that nobody can have committed the tick there,
 // commits it, and then runs it. A claim is short, and a run is long, so they are two locks: the
-// claim orders commits, the run lock keeps runs apart.
+// claim orders commits, the run lock keeps runs apart. The run lock comes after the commit, so that
+// a claimer that dies before its commit leaves none that would keep the next one from running.
 //
 // Files in reading order: tick.go, errors.go; instant.go and due.go, which decide and do nothing;
 // claim.go, the protocol, and manual.go; scheduler.go, job.go, run.go, gate.go, clock.go,

@@ -39,7 +39,7 @@ func newJob(
 	j := &job{scheduler: s, name: name, run: run, grace: o.grace, shown: p.shown,
 		ready: make(chan struct{}), grants: make(chan *grant, 1)}
 	j.claimer = &claimer{access: s.access, job: name, overlap: o.overlap, now: s.clock.Now,
-		steady: true, cleaning: &s.cleaning}
+		steady: true}
 	return j
 }
 

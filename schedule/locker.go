@@ -33,10 +33,9 @@ const DefaultSpacing = 500 * time.Millisecond
 // gocron's task is not told when that lock is lost; the Scheduler of this package tells. Its
 // methods may be called concurrently.
 type Locker struct {
-	access   door.Access
-	grace    time.Duration
-	spacing  time.Duration
-	cleaning sync.WaitGroup
+	access  door.Access
+	grace   time.Duration
+	spacing time.Duration
 
 	mu        sync.Mutex // guards below
 	scheduler gocron.Scheduler

@@ -37,7 +37,6 @@ type Scheduler struct {
 	endRuns   context.CancelCauseFunc
 	left      chan struct{}  // closed when gocron need not wait for runs any more
 	keeping   sync.WaitGroup // the clock's keeper
-	cleaning  sync.WaitGroup // locks that are freed in the background
 
 	mu      sync.Mutex // guards below
 	state   schedulerState
@@ -247,7 +246,6 @@ func (s *Scheduler) Shutdown(ctx context.Context) error {
 	close(s.left)
 	_ = s.gocron.Shutdown()
 	s.keeping.Wait()
-	s.cleaning.Wait()
 	close(s.ended)
 	return s.err
 }
