@@ -54,7 +54,7 @@
 //	   |
 //	T  |-- claim: held --.. 2, 4, 8 ms ..-- claim: on record: ErrTickTaken
 //
-// Whoever has the claim lock on a majority, and finds that nobody can have committed the tick there,
+// Whoever has the claim lock on a majority, and finds that nobody can have committed the tick,
 // commits it, and then runs it. A claim is short, and a run is long, so they are two locks: the
 // claim orders commits, the run lock keeps runs apart. The run lock comes after the commit, so that
 // a claimer that dies before its commit leaves none that would keep the next one from running.

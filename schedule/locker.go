@@ -74,8 +74,8 @@ func NewLocker(c *redlock.Client, opts ...LockerOption) (*Locker, error) {
 // instant is near, or ctx ends.
 //
 // Errors: ErrTickTaken and the others beside it. redlock.ErrInvalid: the job has no name, shares it
-// with another, has a random interval or one that is too short; or no instant of it is due: a run by
-// RunNow, one that waited in a queue of gocron's until its instant was lost, or a clock that was
+// with another, has a random interval or one that is too short; or no instant of it is due: a run
+// by RunNow, one that waited in a queue of gocron's until its instant was lost, or a clock that was
 // set back. redlock.ErrClosed. ctx's error.
 func (l *Locker) Lock(ctx context.Context, job string) (gocron.Lock, error) {
 	if ctx == nil {

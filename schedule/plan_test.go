@@ -156,7 +156,8 @@ func TestReplicasAgreeOnInstants(t *testing.T) {
 			ticktest.Every(31*time.Hour, at(0)[0], at(days(5))[0])},
 		"@every": {func() gocron.JobDefinition { return gocron.CronJob("@every 31h", false) }, nil,
 			ticktest.Every(31*time.Hour, at(0)[0], at(days(5))[0])},
-		"interval with a start": {func() gocron.JobDefinition { return gocron.DurationJob(7 * time.Hour) },
+		"interval with a start": {
+			func() gocron.JobDefinition { return gocron.DurationJob(7 * time.Hour) },
 			[]JobOption{WithStartAt(start), WithStopAt(start.Add(days(1)))},
 			ticktest.Every(7*time.Hour, start, start.Add(days(1)-1))},
 		"every day": {func() gocron.JobDefinition { return gocron.DailyJob(1, noon()) }, nil,
@@ -177,7 +178,8 @@ func TestReplicasAgreeOnInstants(t *testing.T) {
 		"every third month": {func() gocron.JobDefinition {
 			return gocron.MonthlyJob(3, gocron.NewDaysOfTheMonth(4, -1), noon())
 		}, []JobOption{WithStartAt(time.Date(1999, 10, 1, 0, 0, 0, 0, time.UTC))}, hours(84)},
-		"cron with a start": {func() gocron.JobDefinition { return gocron.CronJob("0 */12 * * *", false) },
+		"cron with a start": {
+			func() gocron.JobDefinition { return gocron.CronJob("0 */12 * * *", false) },
 			[]JobOption{WithStartAt(start.Add(time.Hour)), WithStopAt(start.Add(days(1)))}, hours(60)},
 		"once": {func() gocron.JobDefinition {
 			return gocron.OneTimeJob(gocron.OneTimeJobStartDateTime(start.Add(time.Hour)))
