@@ -43,9 +43,12 @@ func TestATickIsCommittedOnceAndReadByTheNext(t *testing.T) {
 		if first.Verdict != quorum.Won || verdict(first) != quorum.TickFree {
 			t.Fatalf("first claim: %v, tick %v", first.Verdict, verdict(first))
 		}
+		synctest.Wait() // those nodes commit, too, which granted after the claim was won
+		first.OnLateVote(func(node int) { first.Voters |= 1 << node })
 		if !l.commit(first, at) {
 			t.Fatal("the commit did not reach a majority")
 		}
+		synctest.Wait()
 		held := l.claim(at)
 		if held.Verdict != quorum.Held || verdict(held) != quorum.TickTaken {
 			t.Errorf("while claimed: %v, tick %v, want held and taken", held.Verdict, verdict(held))
@@ -98,6 +101,7 @@ func TestAClaimThatSeesAMarkWaitsForAllAnswers(t *testing.T) {
 			t.Fatal("two of five are no majority")
 		}
 		l.release(hold(job, first))
+		synctest.Wait() // also on the node that is slow from now on
 		slow := func(d time.Duration) func() time.Duration { return func() time.Duration { return d } }
 		l.nodes[4].Faults().DelayReplies(slow(timeout / 2))
 		out := l.claim(at)
