@@ -92,10 +92,13 @@ func TestResignAndCloseHandOverInMilliseconds(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				f := newFleet(t, 5)
+				var mu sync.Mutex
 				var led time.Time
 				a := f.elector("a", 0)
 				time.Sleep(time.Second)
 				b := f.elector("b", 0, WithOnChange(func(leading bool) {
+					mu.Lock()
+					defer mu.Unlock()
 					if leading {
 						led = time.Now()
 					}
@@ -112,6 +115,8 @@ func TestResignAndCloseHandOverInMilliseconds(t *testing.T) {
 				if got := leaders(t.Context(), b); len(got) != 1 {
 					t.Fatal("the standby does not lead")
 				}
+				mu.Lock()
+				defer mu.Unlock()
 				if took := led.Sub(left); took > 50*time.Millisecond {
 					t.Errorf("hand-over took %v", took)
 				}
