@@ -196,7 +196,8 @@ func TestPasswordsAreNeverShown(t *testing.T) {
 			t.Errorf("%s: %s", what, text)
 		}
 	}
-	if !strings.Contains(fmt.Sprint(err), "redis://127.0.0.1:1/0") {
+	// Two of the three decide; which ones answer first is open.
+	if text := fmt.Sprint(err); strings.Count(text, "127.0.0.1:") < 2 || !strings.Contains(text, "redis") {
 		t.Errorf("got %v, want the address without its password", err)
 	}
 }

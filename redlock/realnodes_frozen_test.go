@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -89,8 +88,13 @@ func TestRealFrozenHolder(t *testing.T) {
 	r.held(l)
 	time.Sleep(realTTL / 3) // for whatever the process still sends
 	r.held(l)
-	if after := r.keys("k"); !slices.Equal(after, keys) {
-		t.Errorf("the rival's keys were %q, now %q", keys, after)
+	// The rival may have planted its key where the frozen holder's lay; it must have lost none.
+	owner := keys[len(keys)-1]
+	after := r.keys("k")
+	for i, key := range keys {
+		if key == owner && after[i] != owner {
+			t.Errorf("the rival's keys were %q, now %q", keys, after)
+		}
 	}
 	r.free(l)
 	r.gone("k")
