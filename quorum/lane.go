@@ -259,7 +259,7 @@ func (l *lane) exec(ctx context.Context, batch *Batch) (err error) {
 		batch.Calls[i].Reply, batch.Calls[i].Err, batch.Calls[i].Void = "", nil, false
 	}
 	sent := l.engine.set.Clock.Now()
-	if err = ownWords(l.node.Exec(ctx, batch)); err == nil {
+	if err = ownWords(l.node.Exec(ctx, batch)); err == nil && l.engine.set.Guard {
 		batch.stepped = l.sight(batch, sent, l.engine.set.Clock.Now()) || batch.stepped
 	}
 	return err
