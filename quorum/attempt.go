@@ -48,21 +48,41 @@ type Outcome struct {
 	attempt *attempt
 }
 
-// OnLateVote makes f be told, once each, of nodes that grant only after the attempt was won. It
-// may be called before OnLateVote returns, and must not block.
-func (out Outcome) OnLateVote(f func(node int)) {
+// News is what becomes known of nodes while a lock is held.
+type News struct {
+	Granted Set // they have the key, and their word that they have it counts
+	Sure    Set // no message is out any more that could still bring the key
+	Barred  Set // they have the key without a vote, and are asked to free it: not to be planted
+	Freed   Set // they did: may be planted again
+}
+
+// OnLate makes f be told of nodes that answer only after the attempt was won. It may be called
+// before OnLate returns, and must not block.
+func (out Outcome) OnLate(f func(News)) {
 	a := out.attempt
 	a.mu.Lock()
 	a.onLate = f
-	var late []int
+	var news News
 	for i := range a.votes {
 		if a.votes[i].Kind == Granted && !out.Voters.Has(i) {
-			late = append(late, i)
+			news.Granted |= 1 << i
+		}
+		if a.ballots[i].barred {
+			news.Barred |= 1 << i
 		}
 	}
+	_, unsure := a.traces()
 	a.mu.Unlock()
-	for _, i := range late {
-		f(i)
+	news.Sure = out.Unsure &^ unsure
+	if news != (News{}) {
+		f(news)
+	}
+}
+
+// Free frees a lock that was won, in the background; of one that was not, all is freed by itself.
+func (out Outcome) Free() {
+	if out.Verdict == Won {
+		out.attempt.free()
 	}
 }
 
@@ -95,7 +115,7 @@ type attempt struct {
 	mu      sync.Mutex // guards all below
 	over    bool
 	won     bool // no vote is taken back any more
-	onLate  func(node int)
+	onLate  func(News)
 	votes   []Vote
 	ballots []ballot
 }
@@ -107,6 +127,7 @@ type ballot struct {
 	unsure   bool     // a message was sent and never answered: it may still arrive
 	again    bool     // a silent node was asked once more
 	mayHold  bool     // the key can be there, now or later
+	barred   bool     // the key is being taken back: the node is not asked again meanwhile
 	left     time.Duration
 	register uint64
 	granted  script.Reply // with a vote: what it rests on
@@ -196,6 +217,16 @@ func (a *attempt) answer(r *request, got answer) {
 	if got.void {
 		void |= 1 << r.node
 	}
+	for i := range a.ballots {
+		a.ballots[i].barred = a.ballots[i].barred || void.Has(i)
+	}
+	news := News{Barred: void}
+	if vote.Kind == Granted {
+		news.Granted = 1 << r.node
+	}
+	if !b.unsure {
+		news.Sure = 1 << r.node
+	}
 	onLate := a.onLate
 	if a.over {
 		a.engine.count.Late.Add(1)
@@ -206,11 +237,11 @@ func (a *attempt) answer(r *request, got answer) {
 		}
 	}
 	a.mu.Unlock()
+	if onLate != nil {
+		onLate(news)
+	}
 	if void != 0 {
 		a.takeBack(void)
-	}
-	if onLate != nil && vote.Kind == Granted {
-		onLate(r.node)
 	}
 }
 
@@ -245,10 +276,22 @@ func (a *attempt) parse(text string) (script.Reply, script.Record, error) {
 }
 
 // takeBack frees the key on nodes that may have set it without having a vote. It must not stay
-// there: an extend would take it for proof that the node remembers (protocol review, P1).
+// there: an extend would take it for proof that the node remembers (protocol review, P1). Until a
+// node has confirmed, no other message sets the key: the release might come after that.
 func (a *attempt) takeBack(nodes Set) {
-	a.engine.Release(Hold{Name: a.claim.Name, Token: a.claim.Token, TTL: a.claim.TTL,
-		Touched: nodes}, nil)
+	unsure := func() Set { return a.unsure() & nodes }
+	a.engine.release(Hold{Name: a.claim.Name, Token: a.claim.Token, TTL: a.claim.TTL,
+		Touched: nodes}, unsure, nil, func(sure Set) {
+		a.mu.Lock()
+		for i := range a.ballots {
+			a.ballots[i].barred = a.ballots[i].barred && !sure.Has(i)
+		}
+		onLate := a.onLate
+		a.mu.Unlock()
+		if onLate != nil {
+			onLate(News{Freed: sure, Sure: sure})
+		}
+	})
 }
 
 // waits is the error of a node that may not vote yet, as seen from the largest MaxTTL that any
@@ -271,13 +314,14 @@ func (e *Engine) waits(reply script.Reply, err error) error {
 // take turns an answer into a vote.
 func (b *ballot) take(reply script.Reply, err error, got answer) Vote {
 	b.err = err
+	b.unsure = b.unsure || got.twice
 	if err == nil {
 		switch reply.Letter {
 		case script.Done, script.Ours:
 			b.register = reply.Register
 			return Vote{Kind: Granted}
 		case script.Rival:
-			b.mayHold, b.left = false, reply.Left
+			b.mayHold, b.left = b.unsure, reply.Left
 			return Vote{Kind: Refused, Holder: reply.Holder}
 		case script.Waits:
 			b.err = &WaitError{}
@@ -381,7 +425,7 @@ func (a *attempt) askAgain(which func(Vote) bool) (asked bool) {
 	a.mu.Lock()
 	var nodes []int
 	for i := range a.ballots {
-		if a.ballots[i].out == nil && which(a.votes[i]) {
+		if a.ballots[i].out == nil && !a.ballots[i].barred && which(a.votes[i]) {
 			nodes = append(nodes, i)
 		}
 	}
@@ -402,7 +446,7 @@ func (a *attempt) askSilent() (asked, failing bool) {
 	for i := range a.ballots {
 		b := &a.ballots[i]
 		silent := a.votes[i].Kind == Failed && b.out == nil && b.unsure && !b.again &&
-			errors.Is(b.err, errNodeTimeout)
+			!b.barred && errors.Is(b.err, errNodeTimeout)
 		switch {
 		case !silent:
 		case a.engine.lanes[i].isFailing():
@@ -496,7 +540,6 @@ func (a *attempt) fencing() (largest uint64, agreed bool) {
 // giveUp ends the attempt and frees what it may have taken.
 func (a *attempt) giveUp(verdict Verdict, err error) Outcome {
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.over = true
 	out := a.outcome(verdict, err)
 	for i := range a.ballots {
@@ -505,11 +548,29 @@ func (a *attempt) giveUp(verdict Verdict, err error) Outcome {
 			b.mayHold = b.unsure
 		}
 	}
-	if touched, unsure := a.traces(); touched != 0 {
-		a.engine.Release(Hold{Name: a.claim.Name, Token: a.claim.Token, TTL: a.claim.TTL,
-			Touched: touched, Unsure: unsure}, nil)
-	}
+	a.mu.Unlock()
+	a.free()
 	return out
+}
+
+// free frees the key on all nodes that may have it. The attempt is over.
+func (a *attempt) free() {
+	a.mu.Lock()
+	touched, _ := a.traces()
+	a.mu.Unlock()
+	if touched != 0 {
+		a.engine.release(Hold{Name: a.claim.Name, Token: a.claim.Token, TTL: a.claim.TTL,
+			Touched: touched}, a.unsure, nil, nil)
+	}
+}
+
+// unsure are the nodes where an unanswered message may still bring the key. Asked when the release
+// has been answered: it goes to a node behind what is out, most of which will have been answered.
+func (a *attempt) unsure() Set {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, unsure := a.traces()
+	return unsure
 }
 
 // outcome sums the votes up. Called with a.mu held.

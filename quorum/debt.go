@@ -20,13 +20,18 @@ const (
 type debt struct {
 	command *Command
 	until   time.Time // the key has ended by itself
-	// unsure: an earlier message about the key was never answered and may still arrive, so that
-	// the first "nobody's" may be said too early (protocol review, P3).
-	unsure bool
-	// silent: and the node has said nothing at all since. One that was frozen does what it was
-	// sent when it goes on, however long that takes, so the debt outlives the TTL until then.
-	silent bool
+	// wanted is how many answers it takes until nothing sent earlier can still be on its way; 0
+	// where all of that was answered. Until then no answer is the last word (protocol review, P3):
+	// what is still to come may set the key after it was freed, or after a rival's has ended. And
+	// the debt outlives the TTL: a node that was frozen does what it was sent when it goes on,
+	// however long that takes.
+	wanted  int
+	settled func() // if not nil, called when nothing is owed any more
 }
+
+// wantedUnsure: the first answer may be to a message that overtook the earlier one; the second is
+// to one that was sent when that had had its time.
+const wantedUnsure = 2
 
 // owe makes the lane repeat a release until the node confirms it or the key has ended.
 func (l *lane) owe(d debt) {
@@ -64,9 +69,11 @@ func (l *lane) payDebts() {
 	now := time.Now()
 	round := &payment{lane: l}
 	rest := l.debts[:0]
+	var ended []debt
 	for _, d := range l.debts {
 		switch {
-		case !d.until.After(now) && !d.silent:
+		case !d.until.After(now) && d.wanted == 0:
+			ended = append(ended, d)
 		case len(round.debts) < maxPayment:
 			round.debts = append(round.debts, d)
 		default:
@@ -77,6 +84,9 @@ func (l *lane) payDebts() {
 	l.debts = rest
 	l.scheduleDebts(debtFirst)
 	l.mu.Unlock()
+	for _, d := range ended {
+		d.settle()
+	}
 	if len(round.debts) == 0 {
 		return
 	}
@@ -84,8 +94,9 @@ func (l *lane) payDebts() {
 	round.requests = make([]request, len(round.debts))
 	for i := range round.requests {
 		d := &round.debts[i]
+		// Nothing else of the same owner is out, and others must not wait for what is long over.
 		round.requests[i] = request{command: d.command, to: round, node: i,
-			deadline: now.Add(l.timeout)}
+			deadline: now.Add(l.timeout), apart: true}
 		l.submit(&round.requests[i])
 	}
 }
@@ -104,21 +115,13 @@ func (p *payment) answer(r *request, a answer) {
 		return
 	}
 	d := p.debts[r.node]
-	if a.err == nil {
-		parse := script.ParseRelease
-		if d.command.Script == script.Swap {
-			parse = script.ParseExtend
-		}
-		reply, err := parse(a.reply)
-		if err == nil && !(d.unsure && reply.Letter == script.Nobody) {
-			return
-		}
-		d.unsure = d.unsure && err != nil
+	if a.err == nil && settles(d, a.reply) {
+		d.settle()
+		return
 	}
 	l, wait := p.lane, max(p.next, min(p.lane.timeout, debtMost))
-	if d.silent && (a.err == nil || isErrorReply(a.err)) {
-		// Once more, when whatever is still on its way has had the time of a message.
-		d.silent, d.until = false, later(d.until, time.Now().Add(2*wait))
+	if d.wanted > 0 && (a.err == nil || isErrorReply(a.err)) {
+		d.wanted--
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,9 +132,19 @@ func (p *payment) answer(r *request, a answer) {
 	l.scheduleDebts(wait)
 }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
+// settles reports whether the reply ends the debt: nothing that could still bring the key is on its
+// way.
+func settles(d debt, text string) bool {
+	parse := script.ParseRelease
+	if d.command.Script == script.Swap {
+		parse = script.ParseExtend
 	}
-	return b
+	_, err := parse(text)
+	return err == nil && d.wanted <= 1
+}
+
+func (d debt) settle() {
+	if d.settled != nil {
+		d.settled()
+	}
 }

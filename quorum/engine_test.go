@@ -109,7 +109,10 @@ func (l *lab) won(name string) quorum.Outcome {
 		l.t.Fatalf("acquire %q: %v %v, want won", name, out.Verdict, out.Errs)
 	}
 	synctest.Wait()
-	out.OnLateVote(func(node int) { out.Voters |= 1 << node })
+	known := out
+	known.OnLate(func(news quorum.News) {
+		out.Voters, out.Unsure = out.Voters|news.Granted, out.Unsure&^news.Sure
+	})
 	return out
 }
 
@@ -264,13 +267,13 @@ func TestPlantHealsAndOnlyThenCounts(t *testing.T) {
 		synctest.Wait()
 		h := hold("a", out)
 		l.nodes[2].Delete("a")
-		grown := make(chan int, 3)
-		planted := l.Plant(h, ttl, out.Fencing, 1<<2, func(node int) { grown <- node })
+		grown := make(chan quorum.News, 3)
+		planted := l.Plant(h, ttl, out.Fencing, 1<<2, func(news quorum.News) { grown <- news })
 		if planted != 1<<2 {
 			t.Errorf("planted %b, want the third", planted)
 		}
-		if node := <-grown; node != 2 {
-			t.Errorf("node %d has grown, want 2", node)
+		if news := <-grown; news != (quorum.News{Granted: 1 << 2, Sure: 1 << 2}) {
+			t.Errorf("heard %+v, want that node 2 has it for sure", news)
 		}
 		l.wantKeys("a", "after the plant", true, true, true)
 		if register, _ := l.nodes[2].HGet("ql:h:a", "token"); register <= "0" {

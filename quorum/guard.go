@@ -27,7 +27,16 @@ type guard struct {
 	since    time.Duration
 	from     time.Duration // 0 with since set: an operator let it vote
 	max      time.Duration // the largest MaxTTL that the node has of its users
+	told     time.Duration // the node's clock when it said so
 	refusal  error         // why it gives no vote at present, other than waiting
+}
+
+// overtaken reports whether an admission's answer is from before an operator's word that is known
+// already: the two may have been under way at once.
+func (g *guard) overtaken(reply script.Reply, mode string) bool {
+	ago := g.told - reply.Time
+	return mode == "" && g.identity == reply.Identity && g.since != 0 && g.from == 0 &&
+		ago >= 0 && ago < time.Second
 }
 
 var (
@@ -284,8 +293,8 @@ func (l *lane) admit(ctx context.Context, mode string) (refusal, err error) {
 	defer l.mu.Unlock()
 	l.guard.refusal = refusal
 	l.guard.met = true
-	if refusal == nil {
-		l.guard.identity = reply.Identity
+	if refusal == nil && !l.guard.overtaken(reply, mode) {
+		l.guard.identity, l.guard.told = reply.Identity, reply.Time
 		l.guard.since, l.guard.from, l.guard.max = reply.Since, reply.From, reply.MaxTTL
 		l.engine.noteMaxTTL(reply.MaxTTL)
 	}

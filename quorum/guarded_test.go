@@ -300,3 +300,16 @@ func TestAnEarHearsAReleaseOnce(t *testing.T) {
 		ear.Close()
 	})
 }
+
+func TestTheOffsetIsKnownWithoutAGuard(t *testing.T) {
+	inBubble(t, 3, func(l *lab) {
+		for _, n := range l.nodes {
+			n.StepClock(time.Minute)
+		}
+		l.release(hold("a", l.won("a")))
+		offset, known := l.Offset()
+		if d := offset - time.Minute; !known || d.Abs() > time.Second {
+			t.Errorf("offset %v, known %v, want a minute", offset, known)
+		}
+	})
+}

@@ -81,12 +81,12 @@ func (e *Engine) Extend(h Hold, ttl time.Duration, keepRegister bool,
 
 // Plant gives the lock's key to nodes that miss it, under all rules of an acquire, and tells which
 // it was sent to: failing nodes are left for a later time. It does not block. What comes of it
-// counts for nothing at the time; grown is told of each node that granted, and only then may the
-// node's word count in a later extend.
+// counts for nothing at the time; told hears of each node that granted, and only then may the
+// node's word count in a later extend; and of each that has the key without a vote.
 func (e *Engine) Plant(
-	h Hold, ttl time.Duration, fencing uint64, nodes Set, grown func(node int),
+	h Hold, ttl time.Duration, fencing uint64, nodes Set, told func(News),
 ) (planted Set) {
-	p := &planting{engine: e, hold: h, grown: grown}
+	p := &planting{engine: e, hold: h, told: told}
 	command := e.acquireMessage(h.Name, h.Token, ttl, fencing)
 	deadline := time.Now().Add(e.messageTimeout(ttl))
 	for i, l := range e.lanes {
@@ -103,30 +103,44 @@ func (e *Engine) Plant(
 type planting struct {
 	engine *Engine
 	hold   Hold
-	grown  func(node int)
+	told   func(News)
 }
 
 func (p *planting) answer(r *request, got answer) {
 	if got.late {
 		return
 	}
-	void := got.void
+	void, node := got.void, Set(1)<<r.node
+	var news News
 	if got.err == nil {
 		reply, err := script.ParseAcquire(got.reply)
-		granted := err == nil && (reply.Letter == script.Done || reply.Letter == script.Ours)
-		if granted && p.engine.waits(reply, nil) == nil {
-			p.grown(r.node)
-			return
+		void = err == nil && (reply.Letter == script.Done || reply.Letter == script.Ours)
+		if void && p.engine.waits(reply, nil) == nil {
+			news.Granted, void = node, false
 		}
-		void = granted
+	}
+	// An answer to the plant is not one to what was sent before.
+	if got.err == nil && !got.twice || void {
+		news.Sure = node &^ p.hold.Unsure
 	}
 	if void {
-		// Without a vote the key must not stay there (protocol review, P1).
-		hold := p.hold
-		hold.Touched = 1 << r.node // and nowhere else: the lock is held
-		hold.Unsure &= hold.Touched
-		p.engine.Release(hold, nil)
+		news.Barred = node
 	}
+	if news != (News{}) { // not so where Plant's own goroutine learns that nothing is sent
+		p.told(news)
+	}
+	if void {
+		p.takeBack(node)
+	}
+}
+
+// takeBack frees the key on a node that has it without a vote. It must not stay there (protocol
+// review, P1).
+func (p *planting) takeBack(node Set) {
+	hold := p.hold
+	hold.Touched = node // and nowhere else: the lock is held
+	p.engine.release(hold, func() Set { return hold.Unsure & node }, nil,
+		func(sure Set) { p.told(News{Freed: sure, Sure: sure}) })
 }
 
 // A Freeing is what became of a release.
@@ -142,6 +156,14 @@ type Freeing struct {
 // majority, or all have answered. Nodes that did not confirm are asked again in the background
 // until the keys have ended.
 func (e *Engine) Release(h Hold, decided func(Freeing)) {
+	e.release(h, func() Set { return h.Unsure }, decided, nil)
+}
+
+// release is Release, with what is unsure asked for when all have answered, and complete, if not
+// nil, told which nodes have confirmed for good: then, and later of each that did not yet.
+func (e *Engine) release(
+	h Hold, unsure func() Set, decided func(Freeing), complete func(sure Set),
+) {
 	quorum := e.Quorum()
 	until := time.Now().Add(h.TTL)
 	p := &poll{
@@ -164,17 +186,30 @@ func (e *Engine) Release(h Hold, decided func(Freeing)) {
 		decided(f)
 	}
 	p.complete = func(p *poll) {
+		unsure := unsure()
+		var sure Set
 		for i := range p.answers {
 			a := &p.answers[i]
 			if !h.Touched.Has(i) {
 				continue // not asked: the key there may be wanted
 			}
-			// Where an earlier message may still arrive, "nobody's" is not the last word.
-			unsure := h.Unsure.Has(i)
-			if a.err != nil || unsure && a.reply.Letter == script.Nobody {
-				e.lanes[i].owe(debt{command: p.command, until: until, unsure: unsure,
-					silent: unsure && a.err != nil && !isErrorReply(a.err)})
+			// Where an earlier message may still arrive, no answer is the last word.
+			var settled func()
+			if complete != nil {
+				settled = func() { complete(1 << i) }
 			}
+			switch {
+			case unsure.Has(i):
+				e.lanes[i].owe(debt{command: p.command, until: until, settled: settled,
+					wanted: wantedUnsure})
+			case a.err != nil:
+				e.lanes[i].owe(debt{command: p.command, until: until, settled: settled})
+			default:
+				sure |= 1 << i
+			}
+		}
+		if complete != nil && sure != 0 {
+			complete(sure)
 		}
 	}
 	p.send(h.Touched, 0, e.set.NodeTimeout)
@@ -236,10 +271,14 @@ func (e *Engine) Swap(ctx context.Context, name, from, to string, ttl time.Durat
 			parse: script.ParseExtend, enough: func(Tally) bool { return false },
 			decided: func(*poll) {}}
 		until := time.Now().Add(ttl)
-		back.complete = func(p *poll) {
-			for i := range p.answers {
-				if p.answers[i].err != nil {
-					e.lanes[i].owe(debt{command: p.command, until: until})
+		back.complete = func(*poll) {
+			unsure := p.silent()
+			for i := range back.answers {
+				switch {
+				case unsure.Has(i):
+					e.lanes[i].owe(debt{command: back.command, until: until, wanted: wantedUnsure})
+				case back.answers[i].err != nil:
+					e.lanes[i].owe(debt{command: back.command, until: until})
 				}
 			}
 		}

@@ -35,6 +35,7 @@ type request struct {
 	node     int // the node's index
 	deadline time.Time
 	guarded  bool // acquire or plant: counts only if the node's memory is the expected one
+	apart    bool // in no order with others about the key
 
 	// Guarded by lane.mu.
 	sent     bool     // the node may have seen it
@@ -57,6 +58,7 @@ type answer struct {
 	unsent bool // the node surely never saw the request
 	void   bool // the node may have done it, and its word counts for nothing
 	late   bool
+	twice  bool // it was sent once before, and that was not answered: it may still arrive
 }
 
 // A lane is the way to one node. It sends what has queued up while the last batch was under way
@@ -101,6 +103,7 @@ type flight struct {
 	batch    Batch
 	requests []*request
 	took     time.Time
+	twice    bool // sent again after an error
 }
 
 func newLane(engine *Engine, node Node, index int, trouble func(int, error)) *lane {
@@ -118,13 +121,15 @@ func (l *lane) submit(r *request) {
 		return
 	}
 	l.wait(r.deadline)
-	if first := l.busy[r.command.Key]; first != nil {
-		first.tail.next, first.tail = r, r
-		l.mu.Unlock()
-		return
+	if !r.apart {
+		if first := l.busy[r.command.Key]; first != nil {
+			first.tail.next, first.tail = r, r
+			l.mu.Unlock()
+			return
+		}
+		r.tail = r
+		l.busy[r.command.Key] = r
 	}
-	r.tail = r
-	l.busy[r.command.Key] = r
 	l.queue = append(l.queue, r)
 	f := l.takeOff(time.Now())
 	l.mu.Unlock()
@@ -240,6 +245,7 @@ func (l *lane) fly(f *flight) {
 		if err != nil && ctx.Err() == nil {
 			// A connection that died while it lay in the pool, mostly. All messages may be
 			// repeated: the same token finds its own work done.
+			f.twice = true
 			err = l.vouched(ctx, &f.batch)
 		}
 		cancel()
@@ -259,7 +265,7 @@ func (l *lane) exec(ctx context.Context, batch *Batch) (err error) {
 		batch.Calls[i].Reply, batch.Calls[i].Err, batch.Calls[i].Void = "", nil, false
 	}
 	sent := l.engine.set.Clock.Now()
-	if err = ownWords(l.node.Exec(ctx, batch)); err == nil && l.engine.set.Guard {
+	if err = ownWords(l.node.Exec(ctx, batch)); err == nil {
 		batch.stepped = l.sight(batch, sent, l.engine.set.Clock.Now()) || batch.stepped
 	}
 	return err
@@ -294,6 +300,7 @@ func (l *lane) land(f *flight, err error) *flight {
 			answers[i] = answer{err: err, late: r.answered,
 				void: r.guarded && call.Reply != ""}
 		}
+		answers[i].twice = f.twice
 		waited = waited || !r.answered
 		r.answered = true
 		l.passOn(r)
@@ -339,7 +346,9 @@ func (l *lane) dropUnsent() (dropped []*request) {
 		}
 	}
 	for _, r := range l.queue {
-		delete(l.busy, r.command.Key)
+		if !r.apart {
+			delete(l.busy, r.command.Key)
+		}
 		for ; r != nil; r = r.next {
 			drop(r)
 		}

@@ -395,6 +395,36 @@ func TestGhostKeyOfAFrozenNodeIsFreed(t *testing.T) {
 	})
 }
 
+// TestGhostKeyBehindARivalIsFreed: the release that overtook the acquire found a rival, and the node
+// was frozen until the rival's key had ended. Then the acquire set ours.
+func TestGhostKeyBehindARivalIsFreed(t *testing.T) {
+	inBubble(t, 1, func(l *lab) {
+		l.won("a") // the rival, and never freed
+		delays := []time.Duration{timeout + timeout/2}
+		l.nodes[0].Faults().DelayRequests(func() (d time.Duration) {
+			if len(delays) > 0 {
+				d, delays = delays[0], delays[1:]
+			}
+			return d
+		})
+		l.acquire("a")
+		for l.count(0, "release") == 0 {
+			time.Sleep(time.Millisecond) // of the bubble
+		}
+		if n := l.count(0, "acquire"); n != 1 {
+			t.Fatalf("%d acquires were executed before the release, want the rival's", n)
+		}
+		l.nodes[0].Pause()
+		time.Sleep(3 * ttl)
+		l.nodes[0].Resume()
+		time.Sleep(2 * time.Second)
+		if n := l.count(0, "acquire"); n != 2 {
+			t.Fatalf("%d acquires were executed, want the late one too", n)
+		}
+		l.wantKeys("a", "two seconds after the frost", false)
+	})
+}
+
 // TestDebtsToANodeThatRefusesEnd: where every release is refused, none is repeated for ever.
 func TestDebtsToANodeThatRefusesEnd(t *testing.T) {
 	inBubble(t, 1, func(l *lab) {

@@ -158,6 +158,18 @@ func (p *poll) voters() (voters Set) {
 	return voters
 }
 
+// silent are the nodes that were asked and have said nothing.
+func (p *poll) silent() (silent Set) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.answers {
+		if p.answers[i].reply.Letter == 0 {
+			silent |= 1 << i
+		}
+	}
+	return silent
+}
+
 // rival is the owner token found on the most nodes, and how long it has until it has lost enough.
 func (p *poll) rival() (string, time.Duration) {
 	p.mu.Lock()

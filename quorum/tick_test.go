@@ -44,7 +44,7 @@ func TestATickIsCommittedOnceAndReadByTheNext(t *testing.T) {
 			t.Fatalf("first claim: %v, tick %v", first.Verdict, verdict(first))
 		}
 		synctest.Wait() // those nodes commit, too, which granted after the claim was won
-		first.OnLateVote(func(node int) { first.Voters |= 1 << node })
+		first.OnLate(func(news quorum.News) { first.Voters |= news.Granted })
 		if !l.commit(first, at) {
 			t.Fatal("the commit did not reach a majority")
 		}

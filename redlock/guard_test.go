@@ -72,6 +72,60 @@ func TestP1APlantOnAWaitingNode(t *testing.T) {
 	})
 }
 
+// P1 again: a node whose clock steps while it is planted sets the key and has no vote. What it says
+// of the key counts for nothing, and until it has confirmed the release nothing else sets the key:
+// the release would take it away from under a vote.
+func TestP1APlantThatWasVoid(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 3, func(r *rig) {
+		r.old()
+		a := r.process(redlock.Config{})
+		l := r.take(&a.user, "k", redlock.WithoutRenewal())
+		synctest.Wait()
+		n := r.nodes[2]
+		n.Delete("k")
+		n.Refuse("BUSY a slow script", "release")
+		n.OnExec(func(script string, _ []string) {
+			if script == "acquire" {
+				n.OnExec(nil)
+				n.StepClock(time.Hour)
+			}
+		})
+		r.wantIs(l.Extend(r.Context()))
+		synctest.Wait()
+		if _, there := n.Get("k"); !there || n.Count("release") == 0 {
+			t.Fatal("want the void plant's key, and a release that was refused")
+		}
+		plants := n.Count("acquire")
+		for range 3 {
+			time.Sleep(time.Second)
+			r.wantIs(l.Extend(r.Context()))
+			synctest.Wait()
+		}
+		a.cut(true, 0)
+		r.wantIs(l.Extend(r.Context()), redlock.ErrNoQuorum) // one vote and a key without one
+		a.cut(false, 0)
+		if more := n.Count("acquire") - plants; more != 0 {
+			t.Errorf("%d more plants before the release was confirmed, want none", more)
+		}
+		n.Refuse("")
+		time.Sleep(2 * time.Second)
+		if text, there := n.Get("k"); there {
+			t.Errorf("the key is still there: %s", text)
+		}
+		for range 2 { // when the node votes again
+			time.Sleep(4 * time.Second)
+			r.wantIs(l.Extend(r.Context()))
+			synctest.Wait()
+		}
+		if _, there := n.Get("k"); !there {
+			t.Error("the node votes again, and was not planted")
+		}
+		a.cut(true, 0)
+		r.wantIs(l.Extend(r.Context()))
+	})
+}
+
 // P5: a handle is text, and two processes can read it.
 func TestP5ResumeTwice(t *testing.T) {
 	t.Parallel()
@@ -648,7 +702,6 @@ func TestG6WhatTheGuardCosts(t *testing.T) {
 		inBubble(t, 3, func(r *rig) {
 			a := r.process(redlock.Config{})
 			r.wantNoVote(r.try(&a.user, "k"))
-			synctest.Wait() // the third node's admission is not to overtake the operator's word
 			r.wantIs(a.Admit(r.Context()))
 			r.take(&a.user, "k")
 			for i, n := range a.Nodes(r.Context()) {

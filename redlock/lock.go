@@ -33,6 +33,7 @@ type Lock struct {
 	touched   quorum.Set    // nodes that may have the key
 	unsure    quorum.Set    // of these, where an unanswered message may still bring it
 	voters    quorum.Set    // nodes whose word that they have the key counts
+	barred    quorum.Set    // nodes that must not be planted at present
 	renewAt   clock.Reading // when the next renewal is due
 	renewing  bool
 	refreshed clock.Reading // when the register's life was last prolonged
@@ -62,7 +63,7 @@ func (c *Client) newLock(
 ) (*Lock, error) {
 	l, err := c.keep(ctx, name, o, out)
 	if err == nil {
-		out.OnLateVote(l.votes)
+		out.OnLate(l.hear)
 	}
 	return l, err
 }
@@ -104,11 +105,13 @@ func (l *Lock) hold() quorum.Hold {
 		Touched: l.touched, Unsure: l.unsure, Voters: l.voters}
 }
 
-// votes adds a node that granted later than the majority did, or was planted.
-func (l *Lock) votes(node int) {
+// hear takes in what nodes said after the lock was won, and to plants.
+func (l *Lock) hear(news quorum.News) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.voters |= 1 << node
+	l.voters |= news.Granted
+	l.unsure &^= news.Sure
+	l.barred = l.barred&^news.Freed | news.Barred
 }
 
 // Name is the lock's name.

@@ -170,7 +170,9 @@ func (l *Lock) heal(missing quorum.Set) {
 	if now.Until(l.until) <= 0 || ttl < time.Millisecond {
 		return
 	}
-	planted := l.client.engine.Plant(l.hold(), ttl, l.fencing, missing, l.votes)
+	// What they say of the lock counts again when they have granted it under all rules.
+	l.voters &^= missing
+	planted := l.client.engine.Plant(l.hold(), ttl, l.fencing, missing&^l.barred, l.hear)
 	l.touched |= planted
 	l.unsure |= planted
 }

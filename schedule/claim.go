@@ -122,17 +122,17 @@ func (c *claimer) attempt(ctx context.Context, d due, until time.Time) answer {
 	case out.Err != nil:
 		return answer{err: c.refusal(ErrTickUndecided, d, out, ""), final: true}
 	case verdict == quorum.TickTaken:
-		c.giveBack(out, ttl)
+		out.Free()
 		out.Verdict, out.Votes, out.Holder, out.Remaining = quorum.Held, 0, owner, 0
 		return answer{err: c.refusal(ErrTickTaken, d, out, takenWords(state)), final: true}
 	case d.tooLate(out.Reads, c.access.Engine.Quorum()):
-		c.giveBack(out, ttl)
+		out.Free()
 		out.Verdict = quorum.NoQuorum
 		return answer{err: c.refusal(ErrTickTooLate, d, out, "Grace is over"), final: true}
 	case out.Verdict == quorum.Won && verdict == quorum.TickFree:
 		return c.proceed(ctx, d, out, ttl)
 	case out.Verdict == quorum.Won:
-		c.giveBack(out, ttl)
+		out.Free()
 		out.Verdict, out.Holder = quorum.NoQuorum, owner
 		return answer{err: c.refusal(ErrTickUndecided, d, out,
 			"what nodes know that did not answer may decide")}
@@ -164,14 +164,6 @@ func takenWords(state string) string {
 	return ""
 }
 
-// giveBack frees the claim lock, if it was won.
-func (c *claimer) giveBack(out quorum.Outcome, ttl time.Duration) {
-	if out.Verdict == quorum.Won {
-		c.access.Engine.Release(quorum.Hold{Name: "ql:job:" + c.job, Token: out.Token, TTL: ttl,
-			Touched: out.Touched, Unsure: out.Unsure}, nil)
-	}
-}
-
 // refusal is the error of an attempt: what the tick's is, and the round's.
 func (c *claimer) refusal(kind error, d due, out quorum.Outcome, why string) error {
 	return &tickError{kind: kind, job: c.job, at: d.at, why: why,
@@ -190,7 +182,7 @@ const (
 func (c *claimer) proceed(
 	ctx context.Context, d due, out quorum.Outcome, ttl time.Duration,
 ) answer {
-	defer c.giveBack(out, ttl)
+	defer out.Free()
 	if err := ctx.Err(); err != nil {
 		return answer{err: c.refusal(ErrTickUndecided, d,
 			quorum.Outcome{Verdict: quorum.NoQuorum, Votes: out.Votes, Err: err}, "")}
@@ -247,7 +239,7 @@ func (c *claimer) commit(
 	ctx context.Context, d due, out quorum.Outcome, ttl time.Duration, state string,
 ) (bool, error) {
 	voters := &lateVoters{set: out.Voters}
-	out.OnLateVote(voters.add)
+	out.OnLate(voters.add)
 	committed, errs, err := c.access.Engine.CommitTick(ctx, quorum.Commit{
 		Name: "ql:job:" + c.job, Token: out.Token, Tick: d.ms(), Fencing: out.Fencing,
 		State: state, Grace: d.grace, Life: d.life(), From: d.from(),
@@ -268,10 +260,10 @@ type lateVoters struct {
 	set quorum.Set
 }
 
-func (v *lateVoters) add(node int) {
+func (v *lateVoters) add(news quorum.News) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.set |= 1 << node
+	v.set |= news.Granted
 }
 
 func (v *lateVoters) all() quorum.Set {

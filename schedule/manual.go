@@ -40,7 +40,7 @@ func (c *claimer) attemptManual(
 		out.Verdict = quorum.NoQuorum
 		return answer{err: c.refusal(ErrTickUndecided, d, out, "")}
 	}
-	defer c.giveBack(out, ttl)
+	defer out.Free()
 	lock, state, err := c.runLock(ctx)
 	switch state {
 	case stateRun:

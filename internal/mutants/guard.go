@@ -10,6 +10,13 @@ func init() { All = append(All, guard...) }
 
 // guard are the mutants of the restart guard, the clock watch and the check of independence.
 var guard = []Mutant{
+	scripted("TestP1APlantThatWasVoid", Mutant{Name: "a node without the key keeps its word",
+		Rule: "a node's word counts again when it has granted under all rules (P1)",
+		File: "redlock/renew.go",
+		Old:  "l.voters &^= missing\n", New: "_ = missing\n"}),
+	scripted("TestP1APlantThatWasVoid", Mutant{Name: "planted before a release is confirmed",
+		Rule: "a key is not set where a release of it may still come", File: "redlock/renew.go",
+		Old: "missing&^l.barred", New: "missing"}),
 	scripted("TestP1APlantOnAWaitingNode", Mutant{Name: "plant unguarded",
 		Rule: "a node without a vote takes no plant (P1)",
 		File: "quorum/hold.go",

@@ -122,7 +122,7 @@ func ParseExtend(text string) (Reply, error) { return parseShort(text, true) }
 
 // NodeTime is the node's time in the reply of a timed script; 0 if there is none.
 func NodeTime(text string) time.Duration {
-	reply, _, err := parseHead(text, "+=-0~!", true)
+	reply, _, err := parseHead(text, "+=-0~!e", true)
 	if err != nil {
 		return 0
 	}

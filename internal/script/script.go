@@ -59,8 +59,8 @@ var confirmText string
 // The scripts of ticks and of leaders. A claim is an acquire with more around it, and shares its
 // text.
 var (
-	Claim = newScript("claim",
-		"local function acquire()\n"+acquireText+"end\n"+claimText, 3)
+	Claim = timed(newScript("claim",
+		"local function acquire()\n"+acquireText+"end\n"+claimText, 3))
 	Commit  = newScript("commit", commitText, 2)
 	Confirm = timed(newScript("confirm", confirmText, 2))
 )

@@ -34,7 +34,7 @@ func TestSchedules(t *testing.T) {
 		many(t, 100, func(uint64) uint64 { return seed })
 		return
 	}
-	n := number(t, "QUORUMLOCK_SCHEDULES", 100)
+	n := number(t, "QUORUMLOCK_SCHEDULES", 200)
 	if testing.Short() {
 		n = min(n, 100)
 	}
