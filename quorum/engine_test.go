@@ -125,7 +125,7 @@ func hold(name string, out quorum.Outcome) quorum.Hold {
 // release frees and waits until that is decided.
 func (l *lab) release(h quorum.Hold) quorum.Freeing {
 	freed := make(chan quorum.Freeing, 1)
-	l.Release(h, func(f quorum.Freeing) { freed <- f })
+	l.Release(h, nil, func(f quorum.Freeing) { freed <- f })
 	return <-freed
 }
 
@@ -370,7 +370,7 @@ func TestReleaseOfOneNodeLeavesTheOthersAlone(t *testing.T) {
 		synctest.Wait()
 		h := hold("k", out)
 		h.Touched, h.Unsure = 1, 1<<1|1<<2 // unsure: as of nodes that answered late
-		l.Release(h, nil)
+		l.Release(h, nil, nil)
 		time.Sleep(5 * time.Second)
 		for i, n := range l.nodes {
 			if _, there := n.Get("k"); there != (i > 0) {

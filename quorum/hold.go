@@ -154,13 +154,17 @@ type Freeing struct {
 // Release frees the lock on all nodes that may have the key. It does not block; decided, if not
 // nil, is called once, as soon as a majority is known to be free of our key, a rival has a
 // majority, or all have answered. Nodes that did not confirm are asked again in the background
-// until the keys have ended.
-func (e *Engine) Release(h Hold, decided func(Freeing)) {
-	e.release(h, func() Set { return h.Unsure }, decided, nil)
+// until the keys have ended. unsure, if not nil, tells then what h.Unsure is by then: mostly nothing,
+// as the release goes to a node behind what was out.
+func (e *Engine) Release(h Hold, unsure func() Set, decided func(Freeing)) {
+	if unsure == nil {
+		unsure = func() Set { return h.Unsure }
+	}
+	e.release(h, unsure, decided, nil)
 }
 
-// release is Release, with what is unsure asked for when all have answered, and complete, if not
-// nil, told which nodes have confirmed for good: then, and later of each that did not yet.
+// release is Release, with complete, if not nil, told which nodes have confirmed for good: when all
+// have answered, and later of each that did not yet.
 func (e *Engine) release(
 	h Hold, unsure func() Set, decided func(Freeing), complete func(sure Set),
 ) {

@@ -210,7 +210,7 @@ func (c *Client) freeAll(ctx context.Context, held []closedHold) error {
 		case window <- struct{}{}:
 			h := held[sent]
 			sent++
-			c.engine.Release(h.hold, func(got quorum.Freeing) {
+			c.engine.Release(h.hold, nil, func(got quorum.Freeing) {
 				err := c.freeingError(h.hold.Name, got, false, true)
 				if err == nil {
 					c.cfg.Observer.freed(h.event)

@@ -95,7 +95,7 @@ func (c *Client) keep(
 		return l, nil
 	}
 	l.state = gone
-	c.engine.Release(l.hold(), nil)
+	c.engine.Release(l.hold(), nil, nil)
 	return nil, err
 }
 
@@ -112,6 +112,13 @@ func (l *Lock) hear(news quorum.News) {
 	l.voters |= news.Granted
 	l.unsure &^= news.Sure
 	l.barred = l.barred&^news.Freed | news.Barred
+}
+
+// stillUnsure are the nodes where an unanswered message may still bring the key.
+func (l *Lock) stillUnsure() quorum.Set {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.unsure
 }
 
 // Name is the lock's name.
@@ -231,7 +238,7 @@ func (l *Lock) lose(err *RoundError, release bool) {
 		c.cfg.Observer.lost(Event{Name: name, Token: fencing, Held: span, Err: err})
 	})
 	if release {
-		c.engine.Release(hold, nil)
+		c.engine.Release(hold, nil, nil)
 	}
 }
 

@@ -75,7 +75,7 @@ func (l *Lock) release(f *freeing) {
 	hold.Keep = max(l.options.minHold-span, 0)
 	l.mu.Unlock()
 	defer l.mu.Lock()
-	c.engine.Release(hold, func(got quorum.Freeing) {
+	c.engine.Release(hold, l.stillUnsure, func(got quorum.Freeing) {
 		err := c.freeingError(l.name, got, lostBefore, again)
 		if err == nil {
 			l.mu.Lock()

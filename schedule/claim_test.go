@@ -284,7 +284,7 @@ func TestR1RefusalsAreNotRead(t *testing.T) {
 		out := a.won(t, d)
 		a.marks(t, d, out, 0)
 		a.access.Engine.Release(quorum.Hold{Name: "ql:job:job", Token: out.Token, TTL: second,
-			Touched: 1 << 0}, nil)
+			Touched: 1 << 0}, nil, nil)
 		f.nodes.Node(1).Heal()
 		time.Sleep(300 * time.Millisecond)
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
