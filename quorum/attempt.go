@@ -54,6 +54,7 @@ type News struct {
 	Sure    Set // no message is out any more that could still bring the key
 	Barred  Set // they have the key without a vote, and are asked to free it: not to be planted
 	Freed   Set // they did: may be planted again
+	Landed  Set // their plant is over; where it is not sure as well, it may still arrive
 }
 
 // OnLate makes f be told of nodes that answer only after the attempt was won. It may be called

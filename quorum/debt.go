@@ -26,11 +26,13 @@ type debt struct {
 	// the debt outlives the TTL: a node that was frozen does what it was sent when it goes on,
 	// however long that takes.
 	wanted  int
+	after   time.Time // it is not asked for before
 	settled func() // if not nil, called when nothing is owed any more
 }
 
 // wantedUnsure: the first answer may be to a message that overtook the earlier one; the second is
-// to one that was sent when that had had its time.
+// to one that was sent when that had had its time, twice NodeTimeout: once until it was given up,
+// or until a connection that broke had it sent anew, and once more.
 const wantedUnsure = 2
 
 // owe makes the lane repeat a release until the node confirms it or the key has ended.
@@ -70,19 +72,24 @@ func (l *lane) payDebts() {
 	round := &payment{lane: l}
 	rest := l.debts[:0]
 	var ended []debt
+	soonest := debtMost
 	for _, d := range l.debts {
 		switch {
 		case !d.until.After(now) && d.wanted == 0:
 			ended = append(ended, d)
+		case d.after.After(now):
+			rest = append(rest, d)
+			soonest = min(soonest, d.after.Sub(now))
 		case len(round.debts) < maxPayment:
 			round.debts = append(round.debts, d)
 		default:
 			rest = append(rest, d)
+			soonest = 0
 		}
 	}
 	clear(l.debts[len(rest):])
 	l.debts = rest
-	l.scheduleDebts(debtFirst)
+	l.scheduleDebts(max(soonest, debtFirst))
 	l.mu.Unlock()
 	for _, d := range ended {
 		d.settle()
@@ -122,6 +129,8 @@ func (p *payment) answer(r *request, a answer) {
 	l, wait := p.lane, max(p.next, min(p.lane.timeout, debtMost))
 	if d.wanted > 0 && (a.err == nil || isErrorReply(a.err)) {
 		d.wanted--
+		d.after = time.Now().Add(2 * min(l.timeout, debtMost))
+		wait = max(wait, time.Until(d.after))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

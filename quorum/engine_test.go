@@ -109,10 +109,16 @@ func (l *lab) won(name string) quorum.Outcome {
 		l.t.Fatalf("acquire %q: %v %v, want won", name, out.Verdict, out.Errs)
 	}
 	synctest.Wait()
-	known := out
-	known.OnLate(func(news quorum.News) {
-		out.Voters, out.Unsure = out.Voters|news.Granted, out.Unsure&^news.Sure
+	var mu sync.Mutex // more news may come after this has returned
+	var late quorum.News
+	out.OnLate(func(news quorum.News) {
+		mu.Lock()
+		defer mu.Unlock()
+		late.Granted, late.Sure = late.Granted|news.Granted, late.Sure|news.Sure
 	})
+	mu.Lock()
+	defer mu.Unlock()
+	out.Voters, out.Unsure = out.Voters|late.Granted, out.Unsure&^late.Sure
 	return out
 }
 
@@ -272,7 +278,7 @@ func TestPlantHealsAndOnlyThenCounts(t *testing.T) {
 		if planted != 1<<2 {
 			t.Errorf("planted %b, want the third", planted)
 		}
-		if news := <-grown; news != (quorum.News{Granted: 1 << 2, Sure: 1 << 2}) {
+		if news := <-grown; news != (quorum.News{Granted: 1 << 2, Sure: 1 << 2, Landed: 1 << 2}) {
 			t.Errorf("heard %+v, want that node 2 has it for sure", news)
 		}
 		l.wantKeys("a", "after the plant", true, true, true)

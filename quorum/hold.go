@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/quorumlock/quorumlock/internal/clock"
@@ -81,12 +82,13 @@ func (e *Engine) Extend(h Hold, ttl time.Duration, keepRegister bool,
 
 // Plant gives the lock's key to nodes that miss it, under all rules of an acquire, and tells which
 // it was sent to: failing nodes are left for a later time. It does not block. What comes of it
-// counts for nothing at the time; told hears of each node that granted, and only then may the
-// node's word count in a later extend; and of each that has the key without a vote.
+// counts for nothing at the time; told hears, after Plant has returned, of each node that it was
+// sent to: of those that granted, and only then may the node's word count in a later extend; of
+// those that have the key without a vote; and where it may still arrive.
 func (e *Engine) Plant(
 	h Hold, ttl time.Duration, fencing uint64, nodes Set, told func(News),
 ) (planted Set) {
-	p := &planting{engine: e, hold: h, told: told}
+	p := &planting{engine: e, hold: h, told: told, sending: true}
 	command := e.acquireMessage(h.Name, h.Token, ttl, fencing)
 	deadline := time.Now().Add(e.messageTimeout(ttl))
 	for i, l := range e.lanes {
@@ -96,7 +98,10 @@ func (e *Engine) Plant(
 			l.submit(&request{command: command, to: p, node: i, deadline: deadline, guarded: true})
 		}
 	}
-	return planted
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sending = false
+	return planted &^ p.unsent
 }
 
 // A planting takes the answers to plants.
@@ -104,14 +109,18 @@ type planting struct {
 	engine *Engine
 	hold   Hold
 	told   func(News)
+
+	mu      sync.Mutex // guards all below
+	sending bool       // Plant has not returned: its caller must not be called back
+	unsent  Set        // meanwhile
 }
 
 func (p *planting) answer(r *request, got answer) {
-	if got.late {
+	if got.late || got.unsent && p.keeps(r.node) {
 		return
 	}
 	void, node := got.void, Set(1)<<r.node
-	var news News
+	news := News{Landed: node}
 	if got.err == nil {
 		reply, err := script.ParseAcquire(got.reply)
 		void = err == nil && (reply.Letter == script.Done || reply.Letter == script.Ours)
@@ -120,18 +129,26 @@ func (p *planting) answer(r *request, got answer) {
 		}
 	}
 	// An answer to the plant is not one to what was sent before.
-	if got.err == nil && !got.twice || void {
+	if got.err == nil && !got.twice || void || neverRan(got) {
 		news.Sure = node &^ p.hold.Unsure
 	}
 	if void {
 		news.Barred = node
 	}
-	if news != (News{}) { // not so where Plant's own goroutine learns that nothing is sent
-		p.told(news)
-	}
+	p.told(news)
 	if void {
 		p.takeBack(node)
 	}
+}
+
+// keeps reports whether Plant itself will tell that nothing was sent.
+func (p *planting) keeps(node int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.sending {
+		p.unsent |= 1 << node
+	}
+	return p.sending
 }
 
 // takeBack frees the key on a node that has it without a vote. It must not stay there (protocol

@@ -12,8 +12,9 @@ func (e *Engine) lockKey(name string) string     { return e.set.Prefix + name }
 func (e *Engine) registerKey(name string) string { return e.set.Prefix + "ql:h:" + name }
 func (e *Engine) channel(name string) string     { return e.set.Prefix + "ql:free:" + name }
 
-// identityArg is where a batch puts the identity of the node's memory into an acquire.
-const identityArg = scriptArgs + 3 + 6
+// identityArg is where, behind the keys, a batch puts the identity of the node's memory into an
+// acquire.
+const identityArg = 6
 
 // acquireMessage asks for the lock, or plants it.
 func (e *Engine) acquireMessage(name, token string, ttl time.Duration, proposed uint64) *Command {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -48,80 +47,50 @@ func (n *RedisNode) Close() error {
 	return n.client.Close()
 }
 
-// Exec sends the batch as one pipeline, and what was answered NOSCRIPT as a second one with the
-// script's text. Without calls it is a PING.
+// Exec sends the batch as one pipeline; what was answered NOSCRIPT goes in a second one, with the
+// script's text, and what a message for many locks could not do goes one by one. Without calls it is
+// a PING.
 func (n *RedisNode) Exec(ctx context.Context, batch *Batch) error {
 	if len(batch.Calls) == 0 && !batch.WantReplication {
 		return n.client.Ping(ctx).Err()
 	}
-	all := make([]int, len(batch.Calls))
-	for i := range all {
-		all[i] = i
-	}
-	if err := n.pipeline(ctx, batch, all, nil); err != nil {
-		return err
-	}
-	missing := all[:0]
-	for i := range batch.Calls {
-		if isNoScript(batch.Calls[i].Err) {
-			missing = append(missing, i)
+	w := wires.Get().(*wire)
+	defer w.free()
+	for w.pack(batch); ; {
+		if err := n.pipeline(ctx, batch, w); err != nil {
+			return err
+		}
+		if w.again(batch); len(w.messages) == 0 {
+			return nil
 		}
 	}
-	if len(missing) == 0 {
-		return nil
-	}
-	// The script's text goes along once, for the first call that needs it: Redis runs a pipeline
-	// in order, so the calls after it find the script in the cache.
-	texts := make(map[string]bool)
-	return n.pipeline(ctx, batch, missing, texts)
 }
 
-// pipeline runs some of the batch's calls. With texts, each script not in it yet is sent in full.
-func (n *RedisNode) pipeline(
-	ctx context.Context, batch *Batch, which []int, texts map[string]bool,
-) error {
-	commands := make([]redis.StringCmd, len(which)+1) // one slab for the whole flight
+// pipeline sends the messages, and INFO behind them if it is wanted.
+func (n *RedisNode) pipeline(ctx context.Context, batch *Batch, w *wire) error {
 	pipe := n.client.Pipeline()
-	own := argSlabs.Get().(*argSlab) // nobody keeps arguments once Exec has returned
-	defer own.free()
-	identity := any(batch.Identity)
-	for k, i := range which {
-		command := batch.Calls[i].Command
-		args := command.Args
-		if batch.Calls[i].Guarded && batch.Identity != "" {
-			args = own.with(args, identity)
-		}
-		if texts != nil && !texts[command.Script.SHA] {
-			texts[command.Script.SHA] = true
-			args = append([]any{"eval", command.Script.Text}, args[2:]...)
-		}
-		commands[k] = *redis.NewStringCmd(ctx, args...)
-		if err := pipe.Process(ctx, &commands[k]); err != nil {
+	for _, m := range w.messages {
+		if err := pipe.Process(ctx, w.write(ctx, batch, m)); err != nil {
 			return err
 		}
 	}
-	info := &commands[len(which)]
+	var info *redis.StringCmd
 	if batch.WantReplication {
-		*info = *redis.NewStringCmd(ctx, "info", "replication")
+		info = redis.NewStringCmd(ctx, "info", "replication")
 		if err := pipe.Process(ctx, info); err != nil {
 			return err
 		}
 	}
-	_, err := pipe.Exec(ctx)
+	commands, err := pipe.Exec(ctx)
 	if err != nil && (!isErrorReply(err) || unanswered(commands)) {
 		return err
 	}
-	for k, i := range which {
-		call := &batch.Calls[i]
-		call.Reply, call.Err = commands[k].Result()
-		if call.Err != nil && !isErrorReply(call.Err) {
-			return call.Err
-		}
-		if errors.Is(call.Err, redis.Nil) {
-			call.Err = errors.New("answered nonsense: nil")
+	for _, m := range w.messages {
+		if err := m.read(batch); err != nil {
+			return err
 		}
 	}
-	if batch.WantReplication {
+	if info != nil {
 		batch.Replication, batch.ReplicationErr = info.Result()
 	}
 	return nil
@@ -141,10 +110,20 @@ func (n *RedisNode) Describe(ctx context.Context) (Facts, error) {
 
 // unanswered reports whether an error reply was to none of the commands. go-redis returns such a one
 // when the connection was refused, for a wrong password, and leaves the commands as they were.
-func unanswered(commands []redis.StringCmd) bool {
-	for i := range commands {
-		if commands[i].Err() != nil || commands[i].Val() != "" {
+func unanswered(commands []redis.Cmder) bool {
+	for _, c := range commands {
+		if c.Err() != nil {
 			return false
+		}
+		switch c := c.(type) {
+		case *redis.StringCmd:
+			if c.Val() != "" {
+				return false
+			}
+		case *redis.StringSliceCmd:
+			if c.Val() != nil {
+				return false
+			}
 		}
 	}
 	return true
@@ -169,24 +148,3 @@ func (n *RedisNode) Listen(heard func(Heard)) Listener {
 }
 
 func (n *RedisNode) String() string { return fmt.Sprintf("redis node %s", n.name) }
-
-// An argSlab is room for those arguments of a flight that differ from node to node. Arguments are
-// shared between the nodes otherwise.
-type argSlab struct{ args []any }
-
-var argSlabs = sync.Pool{New: func() any { return new(argSlab) }}
-
-// with is args with the identity that the node is to have, in the slab.
-func (s *argSlab) with(args []any, identity any) []any {
-	begin := len(s.args)
-	s.args = append(s.args, args...)
-	mine := s.args[begin:len(s.args):len(s.args)]
-	mine[identityArg] = identity
-	return mine
-}
-
-func (s *argSlab) free() {
-	clear(s.args)
-	s.args = s.args[:0]
-	argSlabs.Put(s)
-}

@@ -34,6 +34,7 @@ type Lock struct {
 	unsure    quorum.Set    // of these, where an unanswered message may still bring it
 	voters    quorum.Set    // nodes whose word that they have the key counts
 	barred    quorum.Set    // nodes that must not be planted at present
+	planting  quorum.Set    // nodes that a plant is on its way to
 	renewAt   clock.Reading // when the next renewal is due
 	renewing  bool
 	refreshed clock.Reading // when the register's life was last prolonged
@@ -102,7 +103,7 @@ func (c *Client) keep(
 // hold is the lock as the engine knows it. Called with l.mu held.
 func (l *Lock) hold() quorum.Hold {
 	return quorum.Hold{Name: l.name, Token: l.token, TTL: l.options.ttl,
-		Touched: l.touched, Unsure: l.unsure, Voters: l.voters}
+		Touched: l.touched, Unsure: l.unsure | l.planting, Voters: l.voters}
 }
 
 // hear takes in what nodes said after the lock was won, and to plants.
@@ -110,7 +111,8 @@ func (l *Lock) hear(news quorum.News) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.voters |= news.Granted
-	l.unsure &^= news.Sure
+	l.planting &^= news.Landed
+	l.unsure = (l.unsure | news.Landed) &^ news.Sure
 	l.barred = l.barred&^news.Freed | news.Barred
 }
 
@@ -118,7 +120,7 @@ func (l *Lock) hear(news quorum.News) {
 func (l *Lock) stillUnsure() quorum.Set {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.unsure
+	return l.unsure | l.planting
 }
 
 // Name is the lock's name.

@@ -123,9 +123,11 @@ func TestFrozenHolder(t *testing.T) {
 		fmt.Printf("\nlook %s\n", text)
 	}
 	say(look{Token: l.Token(), Remaining: l.Remaining()})
-	for last := time.Now(); ; last = time.Now() {
+	for last := time.Now(); ; {
 		time.Sleep(time.Millisecond)
-		after := time.Since(last)
+		now := time.Now()
+		after := now.Sub(last)
+		last = now // no instant in between, in which a frost would not be seen
 		seen := look{Token: l.Token(), Remaining: l.Remaining(), After: after}
 		if after < realTTL {
 			continue

@@ -172,9 +172,9 @@ func (l *Lock) heal(missing quorum.Set) {
 	}
 	// What they say of the lock counts again when they have granted it under all rules.
 	l.voters &^= missing
-	planted := l.client.engine.Plant(l.hold(), ttl, l.fencing, missing&^l.barred, l.hear)
+	planted := l.client.engine.Plant(l.hold(), ttl, l.fencing, missing&^(l.barred|l.planting), l.hear)
 	l.touched |= planted
-	l.unsure |= planted
+	l.planting |= planted
 }
 
 // overError says why a lock that is over cannot be used. Called with l.mu held.

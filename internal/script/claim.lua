@@ -1,5 +1,5 @@
 -- claim: takes the claim lock of a job for one tick, and reads what is on record of that tick. It
--- stands behind the text of acquire.lua, as a function of that name.
+-- stands behind node.lua and acquire.lua.
 --
 -- KEYS  1 claim lock  2 register and marks (hash)  3 node (hash)
 -- ARGV  1-9 as acquire  10 the tick's instant, ms
@@ -8,12 +8,11 @@
 --   e early                 this node's clock has not reached the instant: nothing is taken
 -- then a line feed, the instant up to which marks were dropped (0: none), and after a space the
 -- mark of the tick, if there is one: fencing token, state, owner token.
-local clock = redis.call('TIME')
 local reply
-if clock[1] * 1000 + clock[2] / 1000 < tonumber(ARGV[10]) then
-  reply = 'e ' .. clock[1] .. ' ' .. clock[2] .. ' 0 0 0'
+if now / 1000 < tonumber(ARGV[10]) then
+  reply = 'e ' .. time[1] .. ' ' .. time[2] .. ' 0 0 0'
 else
-  reply = acquire()
+  reply = acquire(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3])
 end
 local marks = redis.call('HMGET', KEYS[2], 'low', 't' .. ARGV[10])
 reply = reply .. '\n' .. (marks[1] or '0')

@@ -7,20 +7,25 @@
 --
 -- Reply: one letter, then sec usec (TIME)
 --   + prolonged (never shortened)   0 nobody's   - somebody else's, then PTTL and its owner token
+--
+-- A call for many locks has the keys and the arguments of all, one after the other.
 local time = redis.call('TIME')
 local head = ' ' .. time[1] .. ' ' .. time[2]
-local holder = redis.call('GET', KEYS[1])
-if not holder then
-  return '0' .. head
+
+local function extend(lock, hash, owner, ttl, life)
+  local holder = redis.call('GET', lock)
+  if not holder then
+    return '0' .. head
+  end
+  local left = redis.call('PTTL', lock)
+  if holder ~= owner then
+    return '-' .. head .. ' ' .. left .. ' ' .. holder
+  end
+  if left < tonumber(ttl) then
+    redis.call('PEXPIRE', lock, ttl)
+  end
+  if life ~= '0' then
+    redis.call('PEXPIRE', hash, life)
+  end
+  return '+' .. head
 end
-local left = redis.call('PTTL', KEYS[1])
-if holder ~= ARGV[1] then
-  return '-' .. head .. ' ' .. left .. ' ' .. holder
-end
-if left < tonumber(ARGV[2]) then
-  redis.call('PEXPIRE', KEYS[1], ARGV[2])
-end
-if ARGV[3] ~= '0' then
-  redis.call('PEXPIRE', KEYS[2], ARGV[3])
-end
-return '+' .. head

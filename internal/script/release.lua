@@ -7,19 +7,24 @@
 -- Reply: one letter
 --   + freed, or shortened to what it has to stay   0 nobody's
 --   - somebody else's, then PTTL and its owner token
-local holder = redis.call('GET', KEYS[1])
-if not holder then
-  return '0'
+--
+-- A call for many locks has the key and the arguments of all, one after the other.
+local function release(lock, owner, channel, stay)
+  local holder = redis.call('GET', lock)
+  if not holder then
+    return '0'
+  end
+  if holder ~= owner then
+    return '- ' .. redis.call('PTTL', lock) .. ' ' .. holder
+  end
+  if stay == '0' then
+    redis.call('DEL', lock)
+  else
+    local left = redis.call('PTTL', lock)
+    if left > tonumber(stay) or left < 0 then
+      redis.call('PEXPIRE', lock, stay)
+    end
+  end
+  redis.pcall('PUBLISH', channel, owner)
+  return '+'
 end
-local left = redis.call('PTTL', KEYS[1])
-if holder ~= ARGV[1] then
-  return '- ' .. left .. ' ' .. holder
-end
-if ARGV[3] == '0' then
-  redis.call('DEL', KEYS[1])
-elseif left > tonumber(ARGV[3]) or left < 0 then
-  redis.call('PEXPIRE', KEYS[1], ARGV[3])
-end
--- Also when it was shortened: those who wait have a new moment to wait for.
-redis.pcall('PUBLISH', ARGV[2], ARGV[1])
-return '+'

@@ -6,8 +6,8 @@
 // Replies are one short string and arguments are shared between the nodes: with go-redis that
 // costs about two allocations a command, against fifteen for an array with arguments of its own.
 //
-// In reading order: acquire.lua, extend.lua, raise.lua, release.lua, swap.lua,
-// inspect.lua, admit.lua; claim.lua, commit.lua, confirm.lua; reply.go, mark.go.
+// In reading order: node.lua, acquire.lua, extend.lua, raise.lua, release.lua, swap.lua,
+// inspect.lua, admit.lua; claim.lua, commit.lua, confirm.lua; many.go, reply.go, mark.go.
 package script
 
 import (
@@ -24,7 +24,14 @@ type Script struct {
 	Keys int    // how many of the arguments are keys
 
 	Timed bool // its replies carry the node's time after the letter
+
+	// Many does the same for many locks in one call, and answers an array; nil: there is none. In a
+	// busy batch that spares the node most of its work, which is to set a script up.
+	Many *Many
 }
+
+//go:embed node.lua
+var nodeText string
 
 //go:embed acquire.lua
 var acquireText string
@@ -59,18 +66,17 @@ var confirmText string
 // The scripts of ticks and of leaders. A claim is an acquire with more around it, and shares its
 // text.
 var (
-	Claim = timed(newScript("claim",
-		"local function acquire()\n"+acquireText+"end\n"+claimText, 3))
+	Claim   = timed(newScript("claim", nodeText+acquireText+claimText, 3))
 	Commit  = newScript("commit", commitText, 2)
 	Confirm = timed(newScript("confirm", confirmText, 2))
 )
 
 // The scripts of a lock, and Admit of a node.
 var (
-	Acquire = timed(newScript("acquire", acquireText, 3))
-	Extend  = timed(newScript("extend", extendText, 2))
+	Acquire = timed(bundled("acquire", nodeText+acquireText, shape{keys: 3, args: 9, ownKeys: 2, ownArgs: 3}))
+	Extend  = timed(bundled("extend", extendText, shape{keys: 2, args: 3, ownKeys: 2, ownArgs: 3}))
 	Raise   = newScript("raise", raiseText, 2)
-	Release = newScript("release", releaseText, 1)
+	Release = bundled("release", releaseText, shape{keys: 1, args: 3, ownKeys: 1, ownArgs: 3})
 	Swap    = timed(newScript("swap", swapText, 3))
 	Inspect = timed(newScript("inspect", inspectText, 2))
 	Admit   = newScript("admit", admitText, 1)

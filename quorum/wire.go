@@ -1,0 +1,253 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/quorumlock/internal/script"
+)
+
+// A message is what goes over the wire for a call of a batch, or for several that ask for the same
+// with different locks.
+type message struct {
+	script *script.Script // of a single call
+	calls  []int          // by index in the batch
+	inFull bool           // with the script's text
+
+	one redis.StringCmd // where the answer comes: to a single call
+	all redis.StringSliceCmd
+}
+
+// isMany reports whether it is a message for many locks.
+func (m *message) isMany() bool { return len(m.calls) > 1 }
+
+// runs is the script that the message runs.
+func (m *message) runs() *script.Script {
+	if m.isMany() {
+		return &m.script.Many.Script
+	}
+	return m.script
+}
+
+// A wire is room for the messages and arguments of one batch, used again and again. Nobody keeps
+// them once go-redis has returned.
+type wire struct {
+	messages []*message
+	args     []any
+	texts    []string // sums of the scripts that went in full in this pipeline
+
+	keys   map[string]bool // of the messages that take more calls
+	closed int             // the first so many messages take none
+}
+
+var wires = sync.Pool{New: func() any { return &wire{keys: make(map[string]bool)} }}
+
+// Wires that have grown larger than this are not kept.
+const (
+	keepMessages = 64
+	keepArgs     = 1 << 14
+)
+
+func (w *wire) free() {
+	if cap(w.messages) > keepMessages || cap(w.args) > keepArgs {
+		return
+	}
+	for _, m := range w.messages[:cap(w.messages)] {
+		if m != nil {
+			*m = message{calls: m.calls[:0]}
+		}
+	}
+	clear(w.args[:cap(w.args)])
+	clear(w.keys)
+	w.messages, w.args, w.texts, w.closed = w.messages[:0], w.args[:0], w.texts[:0], 0
+	wires.Put(w)
+}
+
+// add makes room for one message more.
+func (w *wire) add(s *script.Script) *message {
+	n := len(w.messages)
+	if n < cap(w.messages) {
+		w.messages = w.messages[:n+1]
+	} else {
+		w.messages = append(w.messages, nil)
+	}
+	if w.messages[n] == nil {
+		w.messages[n] = new(message)
+	}
+	m := w.messages[n]
+	m.script, m.calls, m.inFull = s, m.calls[:0], false
+	return m
+}
+
+// pack makes messages of the batch's calls. Those about one lock stay in their order; it does not
+// matter in which order different locks come.
+func (w *wire) pack(batch *Batch) {
+	for i := range batch.Calls {
+		c := &batch.Calls[i]
+		if w.keys[c.Command.Key] {
+			clear(w.keys)
+			w.closed = len(w.messages)
+		}
+		w.keys[c.Command.Key] = true
+		m := w.open(batch, c)
+		if m == nil {
+			m = w.add(c.Command.Script)
+		}
+		m.calls = append(m.calls, i)
+	}
+}
+
+// open is the message that the call can join; nil: none.
+func (w *wire) open(batch *Batch, c *Call) *message {
+	if c.Command.Script.Many == nil {
+		return nil
+	}
+	for k := len(w.messages) - 1; k >= w.closed; k-- {
+		m := w.messages[k]
+		if m.script != c.Command.Script || len(m.calls) >= script.MaxMany {
+			continue
+		}
+		first := &batch.Calls[m.calls[0]]
+		if first.Guarded == c.Guarded && c.Command.sharesWith(first.Command) {
+			return m
+		}
+	}
+	return nil
+}
+
+// sharesWith reports whether two commands of one script differ only in what is a lock's own.
+func (c *Command) sharesWith(other *Command) bool {
+	many, keys := c.Script.Many, scriptArgs+c.Script.Keys
+	own := scriptArgs + many.OwnKeys
+	return slices.Equal(c.Args[own:keys], other.Args[own:keys]) &&
+		slices.Equal(c.Args[keys+many.OwnArgs:], other.Args[keys+many.OwnArgs:])
+}
+
+// manyCounts are the numbers of keys as wire arguments, made once.
+var manyCounts = func() (all [3 * script.MaxMany]any) {
+	for i := range all {
+		all[i] = strconv.Itoa(i)
+	}
+	return all
+}()
+
+// write makes the message's command.
+func (w *wire) write(ctx context.Context, batch *Batch, m *message) redis.Cmder {
+	first := &batch.Calls[m.calls[0]]
+	guarded := first.Guarded && batch.Identity != ""
+	args := first.Command.Args // shared between the nodes, so it is copied to be changed
+	if m.isMany() || guarded {
+		begin := len(w.args)
+		if m.isMany() {
+			w.join(batch, m)
+		} else {
+			w.args = append(w.args, args...)
+		}
+		args = w.args[begin:len(w.args):len(w.args)]
+	}
+	if guarded {
+		keys := m.script.Keys
+		if m.isMany() {
+			keys += (len(m.calls) - 1) * m.script.Many.OwnKeys
+		}
+		args[scriptArgs+keys+identityArg] = batch.Identity
+	}
+	// The text goes along once, for the first message that needs it: Redis runs a pipeline in
+	// order, so those after it find the script in the cache.
+	if runs := m.runs(); m.inFull && !slices.Contains(w.texts, runs.SHA) {
+		w.texts = append(w.texts, runs.SHA)
+		args = append([]any{"eval", runs.Text}, args[2:]...)
+	}
+	if m.isMany() {
+		m.all = *redis.NewStringSliceCmd(ctx, args...)
+		return &m.all
+	}
+	m.one = *redis.NewStringCmd(ctx, args...)
+	return &m.one
+}
+
+// join appends the arguments of a message for many locks.
+func (w *wire) join(batch *Batch, m *message) {
+	many, keys := m.script.Many, scriptArgs+m.script.Keys
+	first, others := batch.Calls[m.calls[0]].Command.Args, m.calls[1:]
+	w.args = append(w.args, "evalsha", many.SHA,
+		manyCounts[m.script.Keys+len(others)*many.OwnKeys])
+	w.args = append(w.args, first[scriptArgs:keys]...)
+	for _, i := range others {
+		w.args = append(w.args, batch.Calls[i].Command.Args[scriptArgs:scriptArgs+many.OwnKeys]...)
+	}
+	w.args = append(w.args, first[keys:]...)
+	for _, i := range others {
+		w.args = append(w.args, batch.Calls[i].Command.Args[keys:keys+many.OwnArgs]...)
+	}
+}
+
+// read puts the answer into the batch. The error is the connection's.
+func (m *message) read(batch *Batch) error {
+	if !m.isMany() {
+		call := &batch.Calls[m.calls[0]]
+		call.Reply, call.Err = m.one.Result()
+		if errors.Is(call.Err, redis.Nil) {
+			call.Err = errors.New("answered nonsense: nil")
+			return nil
+		}
+		return ofConnection(call.Err)
+	}
+	replies, err := m.all.Result()
+	if ofConnection(err) != nil {
+		return err
+	}
+	if err == nil && len(replies) != len(m.calls) {
+		err = errBadMany
+	}
+	for k, i := range m.calls {
+		call := &batch.Calls[i]
+		call.Reply, call.Err = "", err
+		if err == nil {
+			call.Reply = replies[k]
+		}
+	}
+	return nil
+}
+
+// errBadMany is of a node that answered something else than a reply for each lock.
+var errBadMany = errors.New("answered nonsense: not a reply for each lock")
+
+func ofConnection(err error) error {
+	if err == nil || isErrorReply(err) {
+		return nil
+	}
+	return err
+}
+
+// again keeps those messages that have to be sent again: with the text, where the node had not got
+// the script; and call by call, where one for many locks was answered with an error, which may be
+// one lock's alone. It comes to an end: in full, by itself, and then no more.
+func (w *wire) again(batch *Batch) {
+	var alone []int
+	kept := 0
+	for k := range w.messages {
+		m := w.messages[k]
+		if !m.inFull && isNoScript(batch.Calls[m.calls[0]].Err) {
+			m.inFull = true
+			w.messages[kept], w.messages[k] = w.messages[k], w.messages[kept]
+			kept++
+			continue
+		}
+		for _, i := range m.calls {
+			if c := &batch.Calls[i]; m.isMany() && (c.Err != nil || c.Reply == "") {
+				alone = append(alone, i)
+			}
+		}
+	}
+	w.messages, w.texts = w.messages[:kept], w.texts[:0]
+	for _, i := range alone {
+		m := w.add(batch.Calls[i].Command.Script)
+		m.calls, m.inFull = append(m.calls, i), true
+	}
+}
