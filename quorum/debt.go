@@ -27,7 +27,7 @@ type debt struct {
 	// however long that takes.
 	wanted  int
 	after   time.Time // it is not asked for before
-	settled func() // if not nil, called when nothing is owed any more
+	settled func()    // if not nil, called when nothing is owed any more
 }
 
 // wantedUnsure: the first answer may be to a message that overtook the earlier one; the second is
