@@ -121,6 +121,8 @@ func redisFaults(p pkg, library bool) []string {
 	switch {
 	case !library, under(p.path, "quorum"):
 		return nil
+	case p.path == "redlock/redsyncpool": // wraps clients for redsync, as Config.Clients has them
+		return nil
 	case p.path != "redlock" && slices.ContainsFunc(p.imports, isGoRedis):
 		return []string{p.path + " imports go-redis: that is for quorum and redlock's Config"}
 	case p.path != "redlock":
@@ -212,8 +214,9 @@ func TestEachRuleBites(t *testing.T) {
 		"redsync in redlock": {
 			[]pkg{{path: "redlock", deps: []string{redsync + "/v4/redis"}}}, "for tests",
 		},
-		"redsync in redsyncpool": {
-			[]pkg{{path: "redlock/redsyncpool", deps: []string{redsync + "/v4/redis"}}}, "",
+		"redsync and go-redis in redsyncpool": {
+			[]pkg{{path: "redlock/redsyncpool", imports: []string{goRedis},
+				deps: []string{redsync + "/v4/redis", goRedis}}}, "",
 		},
 		"testing in redlock": {
 			[]pkg{{path: "redlock", deps: []string{"testing"}}}, "for tests",
