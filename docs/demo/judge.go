@@ -15,6 +15,7 @@ import (
 type verdict struct {
 	jobs      []jobVerdict
 	trouble   []string // what must not have happened
+	omitted   []string // what the demo did not show, and why
 	tokensOut int      // fencing tokens that did not grow
 }
 
@@ -191,6 +192,9 @@ func (v verdict) print(out io.Writer) {
 		for _, why := range sortedKeys(j.missed) {
 			fmt.Fprintf(out, "  %s: %d missed: %s\n", j.name, j.missed[why], why)
 		}
+	}
+	for _, o := range v.omitted {
+		fmt.Fprintln(out, "  not shown:", o)
 	}
 	for _, t := range v.trouble {
 		fmt.Fprintln(out, "  MUST NOT HAPPEN:", t)

@@ -179,8 +179,12 @@ func TestTheTableFitsATerminal(t *testing.T) {
 	v.jobs[second].cut = 12
 	v.jobs[second].missed[struckWhy+" (redeploy web-3b)"] = 10
 	v.jobs[second].missed[undecidedWhy+" (redeploy web-3b)"] = 10
+	v.omitted = []string{"nobody was killed: no run was caught within 2.7s"}
 	var out strings.Builder
 	v.print(&out)
+	if !strings.Contains(out.String(), "not shown: nobody was killed") {
+		t.Errorf("the table does not say what was not shown:\n%s", out.String())
+	}
 	for line := range strings.Lines(out.String()) {
 		if len(line) > 81 {
 			t.Errorf("a line of %d columns: %s", len(line)-1, line)

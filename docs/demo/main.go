@@ -6,7 +6,8 @@
 //	go run ./docs/demo [-for 30s] [-replicas 3] [-nodes 5] [-redis host:port,...] [-seed 1]
 //
 // At the end a table counts what the runs themselves recorded. The exit status is 1 if a tick ran
-// twice, or is missing without a reason that docs/guarantees.md calls lawful.
+// twice, or is missing without a reason that docs/guarantees.md calls lawful; 130 if the demo was
+// interrupted, because then nothing was judged.
 //
 // Files in reading order: main.go, stage.go (what runs, and what it reported), replica.go (one
 // replica process), nemesis.go (the trouble), judge.go (pure: what became of each tick), view.go.
@@ -36,6 +37,9 @@ type options struct {
 	seed     uint64
 }
 
+// interrupted is the exit status that shells have for SIGINT: 128 and its number.
+const interrupted = 130
+
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == replicaMode {
 		os.Exit(replicaMain(os.Args[2:]))
@@ -61,12 +65,16 @@ func run(ctx context.Context, args []string, out *os.File, errs io.Writer) int {
 	}
 	defer s.close()
 	v := newView(s, out)
-	if err := play(ctx, s, v, opts); err != nil {
-		v.end()
+	err = play(ctx, s, v, opts)
+	v.end()
+	switch {
+	case ctx.Err() != nil:
+		fmt.Fprintln(errs, "demo: interrupted")
+		return interrupted
+	case err != nil:
 		fmt.Fprintln(errs, "demo:", err)
 		return 1
 	}
-	v.end()
 	verdict := s.verdict()
 	verdict.print(out)
 	if !verdict.ok() {
@@ -149,6 +157,6 @@ func sleepUntil(ctx context.Context, at time.Time) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("interrupted")
+		return ctx.Err()
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -27,6 +28,7 @@ type stage struct {
 	records  []entry
 	faults   []fault
 	log      []string // what the view tells: newest last
+	omitted  []string // trouble that there should have been
 	from     time.Time
 	until    time.Time
 }
@@ -86,17 +88,30 @@ func (s *stage) start(name string, skew time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("replica %s: %w", name, err)
-	}
+	cmd.SysProcAttr = childAttr()
 	r := &replica{name: name, cmd: cmd, in: in, skew: skew, state: "starting",
 		gone: make(chan struct{}), running: make(map[string]int64)}
+	started := make(chan error)
+	go s.serve(r, out, started)
+	return <-started
+}
+
+// serve starts the replica, tells so, and takes in what it writes until it is gone.
+func (s *stage) serve(r *replica, out io.Reader, started chan<- error) {
+	// Linux sends the parent's death signal when the thread that forked ends, not when the program
+	// does: this thread stays with the replica.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := r.cmd.Start(); err != nil {
+		started <- fmt.Errorf("replica %s: %w", r.name, err)
+		return
+	}
 	s.mu.Lock()
 	s.replicas = append(s.replicas, r)
 	s.mu.Unlock()
-	s.say("%s starts (pid %d)%s", name, cmd.Process.Pid, skewWords(skew))
-	go s.read(r, out)
-	return nil
+	s.say("%s starts (pid %d)%s", r.name, r.cmd.Process.Pid, skewWords(r.skew))
+	started <- nil
+	s.read(r, out)
 }
 
 func skewWords(skew time.Duration) string {
@@ -174,6 +189,14 @@ func (s *stage) say(format string, args ...any) {
 	s.log = append(s.log, time.Now().Format("15:04:05.0 ")+fmt.Sprintf(format, args...))
 }
 
+// omit says that some trouble was not made, and why; the table at the end repeats it.
+func (s *stage) omit(format string, args ...any) {
+	s.say(format, args...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.omitted = append(s.omitted, fmt.Sprintf(format, args...))
+}
+
 // count says which ticks are counted.
 func (s *stage) count(from, until time.Time) {
 	s.mu.Lock()
@@ -206,16 +229,18 @@ func (s *stage) living() (living []*replica) {
 	return living
 }
 
-// runningNow is a replica in the middle of a run of the job.
-func (s *stage) runningNow(job string) *replica {
+// runningNow is a replica in the middle of a run of the job, or of any if job is "".
+func (s *stage) runningNow(job string) (in *replica, of string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.replicas {
-		if _, busy := r.running[job]; busy && r.state == "runs" {
-			return r
+		for _, busy := range sortedKeys(r.running) {
+			if r.state == "runs" && (job == "" || job == busy) {
+				return r, busy
+			}
 		}
 	}
-	return nil
+	return nil, ""
 }
 
 func (s *stage) setState(r *replica, state string) {
@@ -284,5 +309,7 @@ func (s *stage) close() {
 func (s *stage) verdict() verdict {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return judge(s.from, s.until, s.records, s.faults)
+	v := judge(s.from, s.until, s.records, s.faults)
+	v.omitted = s.omitted
+	return v
 }
