@@ -115,6 +115,28 @@ func TestTwoWinnersThatDie(t *testing.T) {
 	})
 }
 
+// A claimer that gets no quorum for the run lock has passed nothing over: it asks again.
+func TestARunLockWithoutAQuorum(t *testing.T) {
+	inBubble(t, func(t *testing.T, _ *fleet, a, b, _ *claimer) {
+		lock, tries := a.access.Lock, 0
+		a.access.Lock = func(
+			ctx context.Context, name string, wait bool, options ...any,
+		) (any, error) {
+			if tries++; tries == 1 {
+				return nil, a.access.Error("lock", name,
+					quorum.Outcome{Verdict: quorum.NoQuorum})
+			}
+			return lock(ctx, name, wait, options...)
+		}
+		d := tickAt(time.Now())
+		a.gets(t, d)
+		if tries != 2 {
+			t.Errorf("asked for the run lock %d times, want twice", tries)
+		}
+		b.isRefused(t, d, taken)
+	})
+}
+
 // T1: marks that a node has forgotten. A's are on 0 and 1; 1 restarts empty and votes again; a
 // late claim sees 1 and 2 only.
 func TestT1ForgottenMarks(t *testing.T) {
