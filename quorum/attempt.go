@@ -295,6 +295,12 @@ func (a *attempt) takeBack(nodes Set) {
 	})
 }
 
+// votesFrom is when, by its own clock, a node votes whose memory began at since, that has been told to
+// vote from then on, and knows of most as the largest MaxTTL: with a larger one, later by as much.
+func (e *Engine) votesFrom(since, from, most time.Duration) time.Duration {
+	return max(from, since+most) + max(0, e.largest.Load().d-most)
+}
+
 // waits is the error of a node that may not vote yet, as seen from the largest MaxTTL that any
 // node knows of. A script knows only its own node's.
 func (e *Engine) waits(reply script.Reply, err error) error {
@@ -305,7 +311,7 @@ func (e *Engine) waits(reply script.Reply, err error) error {
 	if reply.From == 0 {
 		return nil // an operator's word
 	}
-	left := max(reply.From, reply.Since+e.largest.Load().d) - reply.Time
+	left := e.votesFrom(reply.Since, reply.From, reply.MaxTTL) - reply.Time
 	if left > 0 || reply.Letter == script.Waits {
 		return &WaitError{Left: max(left, 0)}
 	}

@@ -56,18 +56,24 @@ func (n *RedisNode) Exec(ctx context.Context, batch *Batch) error {
 	}
 	w := wires.Get().(*wire)
 	defer w.free()
-	for w.pack(batch); ; {
-		if err := n.pipeline(ctx, batch, w); err != nil {
-			return err
+	for packed := 0; ; {
+		packed = w.pack(batch, packed)
+		// INFO proves what came before it, so it comes behind all.
+		info := batch.WantReplication && packed == len(batch.Calls)
+		for first := true; first || len(w.messages) > 0; first = false {
+			if err := n.pipeline(ctx, batch, w, info); err != nil {
+				return err
+			}
+			w.again(batch)
 		}
-		if w.again(batch); len(w.messages) == 0 {
+		if packed == len(batch.Calls) {
 			return nil
 		}
 	}
 }
 
 // pipeline sends the messages, and INFO behind them if it is wanted.
-func (n *RedisNode) pipeline(ctx context.Context, batch *Batch, w *wire) error {
+func (n *RedisNode) pipeline(ctx context.Context, batch *Batch, w *wire, wantInfo bool) error {
 	pipe := n.client.Pipeline()
 	for _, m := range w.messages {
 		if err := pipe.Process(ctx, w.write(ctx, batch, m)); err != nil {
@@ -75,7 +81,7 @@ func (n *RedisNode) pipeline(ctx context.Context, batch *Batch, w *wire) error {
 		}
 	}
 	var info *redis.StringCmd
-	if batch.WantReplication {
+	if wantInfo {
 		info = redis.NewStringCmd(ctx, "info", "replication")
 		if err := pipe.Process(ctx, info); err != nil {
 			return err

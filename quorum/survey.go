@@ -65,7 +65,6 @@ func (l *lane) report(ctx context.Context) NodeReport {
 		r.Latency = time.Since(sent)
 	}
 	own := l.engine.set.Clock.Now()
-	largest := l.engine.largest.Load().d
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r.Facts, r.Warnings, r.GuardOff = l.facts.Facts, l.facts.warnings, l.guard.off
@@ -75,7 +74,7 @@ func (l *lane) report(ctx context.Context) NodeReport {
 	}
 	r.MaxTTL = l.guard.max
 	if !r.GuardOff && l.guard.from != 0 {
-		from := max(l.guard.from, l.guard.since+largest)
+		from := l.engine.votesFrom(l.guard.since, l.guard.from, l.guard.max)
 		r.VotesFrom = time.Unix(0, int64(from))
 		if left := from - (own.Wall + r.Offset); left > 0 && r.Err == nil {
 			r.Err = &WaitError{Left: left}

@@ -41,8 +41,7 @@ type wire struct {
 	args     []any
 	texts    []string // sums of the scripts that went in full in this pipeline
 
-	keys   map[string]bool // of the messages that take more calls
-	closed int             // the first so many messages take none
+	keys map[string]bool // that the messages are about
 }
 
 var wires = sync.Pool{New: func() any { return &wire{keys: make(map[string]bool)} }}
@@ -64,7 +63,7 @@ func (w *wire) free() {
 	}
 	clear(w.args[:cap(w.args)])
 	clear(w.keys)
-	w.messages, w.args, w.texts, w.closed = w.messages[:0], w.args[:0], w.texts[:0], 0
+	w.messages, w.args, w.texts = w.messages[:0], w.args[:0], w.texts[:0]
 	wires.Put(w)
 }
 
@@ -84,14 +83,15 @@ func (w *wire) add(s *script.Script) *message {
 	return m
 }
 
-// pack makes messages of the batch's calls. Those about one lock stay in their order; it does not
-// matter in which order different locks come.
-func (w *wire) pack(batch *Batch) {
-	for i := range batch.Calls {
+// pack makes messages of the batch's calls from one on, up to the first that is about the same lock as
+// one before, and returns where it stopped: those have to wait until the messages have been answered,
+// also those that have to be sent again. It does not matter in which order different locks come.
+func (w *wire) pack(batch *Batch, from int) int {
+	clear(w.keys)
+	for i := from; i < len(batch.Calls); i++ {
 		c := &batch.Calls[i]
 		if w.keys[c.Command.Key] {
-			clear(w.keys)
-			w.closed = len(w.messages)
+			return i
 		}
 		w.keys[c.Command.Key] = true
 		m := w.open(batch, c)
@@ -100,6 +100,7 @@ func (w *wire) pack(batch *Batch) {
 		}
 		m.calls = append(m.calls, i)
 	}
+	return len(batch.Calls)
 }
 
 // open is the message that the call can join; nil: none.
@@ -107,7 +108,7 @@ func (w *wire) open(batch *Batch, c *Call) *message {
 	if c.Command.Script.Many == nil {
 		return nil
 	}
-	for k := len(w.messages) - 1; k >= w.closed; k-- {
+	for k := len(w.messages) - 1; k >= 0; k-- {
 		m := w.messages[k]
 		if m.script != c.Command.Script || len(m.calls) >= script.MaxMany {
 			continue

@@ -48,8 +48,13 @@ func admit(r *run) string {
 	default:
 		letter = "="
 		if r.number(node[3]) < most {
-			floor := max(r.number(node[4]), r.number(node[1])+most*1000)
-			r.hset(r.key(1), "max", wireNumber(most), "floor", wireNumber(floor))
+			least := r.number(node[1]) + most*1000
+			if node[2] != "0" {
+				least = r.number(node[2]) + (most-r.number(node[3]))*1000
+				r.hset(r.key(1), "from", wireNumber(least))
+			}
+			r.hset(r.key(1), "max", wireNumber(most),
+				"floor", wireNumber(max(r.number(node[4]), least)))
 		}
 	}
 	node, _ = r.hmget(r.key(1), "since", "from", "max")

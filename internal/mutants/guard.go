@@ -29,6 +29,11 @@ var guard = []Mutant{
 		Rule: "the largest MaxTTL counts, whenever it is heard of (P6)",
 		File: "quorum/attempt.go",
 		Old:  "if a.over || a.won {", New: "if true {"}),
+	Mutant{Name: "a larger MaxTTL eats what replicas lag behind",
+		Rule: "with a larger MaxTTL a node waits longer by as much (G3, P6)",
+		File: "internal/script/node.lua",
+		Old:  "node[2] + node[4] * 1000) + more * 1000", New: "node[2] + ARGV[9] * 1000)",
+		Package: "./internal/nodetest", Run: "^TestMiniredis$"},
 	scripted("TestP6DifferentMaxTTL", Mutant{Name: "largest MaxTTL ignored",
 		Rule: "the largest MaxTTL of all users counts (P6)",
 		File: "quorum/engine.go",
@@ -40,11 +45,11 @@ var guard = []Mutant{
 			"\t\treturn &WaitError{Left: max(left, 0)}\n\t}\n\treturn nil\n}\n\n" +
 			"// take turns an answer into a vote.\n" +
 			"func (b *ballot) take(reply script.Reply, err error, got answer) Vote {\n" +
-			"\tb.err = err\n",
+			"\tb.err = err\n\tb.unsure = b.unsure || got.twice\n",
 		New: "_ = left\n\treturn nil\n}\n\n" +
 			"// take turns an answer into a vote.\n" +
 			"func (b *ballot) take(reply script.Reply, err error, got answer) Vote {\n" +
-			"\tb.err = err\n\tif reply.Letter == script.Waits {\n" +
+			"\tb.err = err\n\tb.unsure = b.unsure || got.twice\n\tif reply.Letter == script.Waits {\n" +
 			"\t\treturn Vote{Kind: Granted}\n\t}\n"}),
 	scripted("TestG2FailBackOnTheSameConnection", Mutant{Name: "identity not compared",
 		Rule: "votes count only with the identity that INFO shows behind them (G2)",

@@ -2,7 +2,6 @@ package nodetest
 
 import (
 	"maps"
-	"strconv"
 	"strings"
 	"time"
 
@@ -41,15 +40,13 @@ var admitClaims = []claim{
 		a.wantSame(a.admits(time.Minute, "", script.Ours), first)
 		a.wantFresh(first, time.Minute)
 	})},
-	{"a larger MaxTTL is written, raises the floor, and moves nothing else", admitting(func(a *asker) {
+	{"a larger MaxTTL is written, makes it wait longer by as much, and raises the floor", admitting(func(a *asker) {
 		first := a.admits(time.Minute, "", script.Done)
 		fields := a.memory(first)
 		if second := a.admits(time.Hour, "", script.Ours); second.MaxTTL != time.Hour {
 			a.Errorf("max: got %v, want an hour", second.MaxTTL)
 		}
-		fields["max"] = "3600000"
-		fields["floor"] = strconv.FormatInt((first.Since + time.Hour).Microseconds(), 10)
-		a.wantNode(fields)
+		a.wantNode(longer(fields, "3600000", time.Hour-time.Minute))
 	})},
 	{"a smaller MaxTTL is not", admitting(func(a *asker) {
 		fields := a.memory(a.admits(time.Minute, "", script.Done))

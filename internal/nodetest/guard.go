@@ -2,6 +2,7 @@ package nodetest
 
 import (
 	"maps"
+	"strconv"
 	"time"
 
 	"github.com/quorumlock/quorumlock/internal/script"
@@ -136,7 +137,7 @@ var guardClaims = []claim{
 	{"a memory younger than the client's own MaxTTL waits", func(a *asker) {
 		fields := a.admit(identityA, -time.Minute, -time.Minute, time.Second)
 		reply := a.acquire(a.guarded("ql1:me/1", identityA, time.Hour), script.Waits)
-		a.wantSaid(reply, fields, time.Hour)
+		a.wantSaid(reply, longer(fields, "3600000", time.Hour-time.Second), time.Hour)
 		a.wantHolder("")
 	}},
 	{"a memory younger than the largest MaxTTL on any node waits", func(a *asker) {
@@ -170,19 +171,30 @@ var guardClaims = []claim{
 		a.raise("ql1:me/1", sixteen, script.Done)
 		a.release("ql1:me/1", script.Done)
 	}},
+	{"a larger MaxTTL leaves room for what replicas lag behind", func(a *asker) {
+		// Admitted 59 s ago with 50 s of lag: from is since + 10 s + 50 s.
+		a.admit(identityA, -59*time.Second, time.Second, 10*time.Second)
+		w := a.guarded("ql1:me/1", identityA, 10*time.Second)
+		w.Largest = 20 * time.Second
+		a.acquire(w, script.Waits)
+		a.Data.SetHash(a.keys.Node, a.admit(identityA, -61*time.Second, -time.Second, 10*time.Second), 0)
+		a.acquire(w, script.Waits)
+		a.Data.SetHash(a.keys.Node, a.admit(identityA, -71*time.Second, -11*time.Second, 10*time.Second), 0)
+		a.acquire(w, script.Done)
+	}},
 	{"a larger MaxTTL is written", func(a *asker) {
 		fields := a.admit(identityA, -time.Hour, -time.Minute, 9*time.Second)
 		reply := a.acquire(a.guarded("ql1:me/1", identityA, 10*time.Second), script.Done)
+		fields = longer(fields, "10000", time.Second)
 		a.wantSaid(reply, fields, 10*time.Second)
-		want := maps.Clone(fields)
-		want["max"] = "10000"
-		a.wantNode(want)
+		a.wantNode(fields)
 	}},
 	{"a larger MaxTTL is written by one who has to wait", func(a *asker) {
 		fields := a.admit(identityA, -time.Second, time.Minute, 9*time.Second)
 		reply := a.acquire(a.guarded("ql1:me/1", identityA, time.Hour), script.Waits)
+		fields = longer(fields, "3600000", time.Hour-9*time.Second)
 		a.wantSaid(reply, fields, time.Hour)
-		a.wantHash(a.keys.Node, "max", "3600000")
+		a.wantNode(fields)
 	}},
 	{"a smaller MaxTTL is not", func(a *asker) {
 		fields := a.admit(identityA, -time.Hour, -time.Minute, 11*time.Second)
@@ -244,4 +256,14 @@ var guardClaims = []claim{
 		a.execBatch(batch)
 		a.wantLetters(batch, "!=")
 	}},
+}
+
+// longer are the fields of a memory that has heard of a larger MaxTTL: it waits longer by as much, and
+// tokens may have been ahead by as much.
+func longer(fields map[string]string, most string, by time.Duration) map[string]string {
+	from, _ := strconv.ParseInt(fields["from"], 10, 64)
+	fields = maps.Clone(fields)
+	fields["max"], fields["from"] = most, strconv.FormatInt(from+by.Microseconds(), 10)
+	fields["floor"] = fields["from"]
+	return fields
 }
