@@ -18,7 +18,7 @@ import (
 // seem to have made together is that of our own clock, which stands still while a machine is
 // suspended: it is charged to us.
 
-var errClockStepped = errors.New("gives no vote: its clock was stepped")
+var errClockStepped = errors.New("its clock was stepped")
 
 // sight takes in the first reply of a batch that carries the node's time, and reports whether the
 // node's clock has stepped.
@@ -46,16 +46,28 @@ func (l *lane) sight(batch *Batch, sent, received clock.Reading) (stepped bool) 
 		return false // no rule of memory applies; the offset is known all the same
 	}
 	if step == 0 {
-		return l.distrusted(received)
+		return l.distrust(received) > 0
 	}
 	l.stepped, l.steppedAt, l.stepAfter = step, received, before.at
 	go l.engine.weigh(l, see.own-before.own, limit)
 	return true
 }
 
-// distrusted reports whether the node's clock has stepped not long ago. Called with l.mu held.
-func (l *lane) distrusted(now clock.Reading) bool {
-	return l.stepped != 0 && now.Since(l.steppedAt) < l.engine.largest.Load().d
+// distrust is for how long yet the node gives no vote because its clock has stepped. Called with
+// l.mu held.
+func (l *lane) distrust(now clock.Reading) time.Duration {
+	if l.stepped == 0 {
+		return 0
+	}
+	return max(0, l.engine.largest.Load().d-now.Since(l.steppedAt))
+}
+
+// stepError is why a node whose clock was stepped gives no vote.
+func (l *lane) stepError() error {
+	now := l.engine.set.Clock.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return &WaitError{Left: l.distrust(now), Stepped: true}
 }
 
 // weighMost is how long a step is nobody's while nodes that could have made it together do not
@@ -121,7 +133,7 @@ func (e *Engine) stepsLike(step time.Duration, at clock.Reading, limit time.Dura
 	for _, l := range e.lanes {
 		l.mu.Lock()
 		switch {
-		case l.distrusted(now) && together([]time.Duration{l.stepped}, step, limit) == 1:
+		case l.distrust(now) > 0 && together([]time.Duration{l.stepped}, step, limit) == 1:
 			same++
 		case l.skew.known && l.skew.at < at.Mono:
 			silent++

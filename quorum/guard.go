@@ -50,12 +50,16 @@ var (
 
 // A WaitError is why a node gives no vote yet.
 type WaitError struct {
-	Left time.Duration // by the node's clock, when it answered
+	Left    time.Duration // by the node's clock, when it answered
+	Stepped bool          // its clock was stepped; else its memory is new
 }
 
 func (e *WaitError) Error() string {
-	return fmt.Sprintf("gives no vote for another %v: its memory is new",
-		e.Left.Round(time.Millisecond))
+	why := "its memory is new"
+	if e.Stepped {
+		why = "its clock was stepped"
+	}
+	return fmt.Sprintf("gives no vote for another %v: %s", e.Left.Round(time.Millisecond), why)
 }
 
 // vouched runs a batch, its guarded calls under the guard.
@@ -77,7 +81,7 @@ func (l *lane) vouched(ctx context.Context, batch *Batch) error {
 		err = l.again(ctx, batch)
 	}
 	if err == nil && batch.stepped {
-		batch.void(errClockStepped)
+		batch.void(l.stepError())
 	}
 	return err
 }

@@ -245,11 +245,11 @@ func TestSwapHandsOverOnce(t *testing.T) {
 	inBubble(t, 3, func(l *lab) {
 		ctx := context.Background()
 		out := l.won("a")
-		x := l.Swap(ctx, "a", out.Token, "ql1:second/1", ttl)
+		x := l.Swap(ctx, "a", out.Token, "ql1:second/1", ttl, all(3))
 		if x.Verdict != quorum.HoldKept || x.Voters.Len() < 2 {
 			t.Fatalf("first: %+v", x)
 		}
-		y := l.Swap(ctx, "a", out.Token, "ql1:third/1", ttl)
+		y := l.Swap(ctx, "a", out.Token, "ql1:third/1", ttl, all(3))
 		if y.Verdict != quorum.HoldGone || y.Holder != "ql1:second/1" {
 			t.Errorf("the same handle again: %+v, want gone to the second", y)
 		}

@@ -261,10 +261,14 @@ func (e *Engine) raise(ctx context.Context, claim Claim, fencing uint64) (bool, 
 }
 
 // Swap makes a lock that goes by the owner token from one that goes by to, on a majority of all
-// nodes, on each of which it was from's until then. It blocks until that is decided. Where it
-// fails, what was swapped is swapped back, so that the handle can be tried again.
-func (e *Engine) Swap(ctx context.Context, name, from, to string, ttl time.Duration) Extension {
-	all := Set(1<<len(e.lanes) - 1)
+// nodes, on each of which it was from's until then. Only voters are asked: a key elsewhere is no
+// proof that the node remembers (protocol review, P1). It blocks until that is decided. Where it
+// fails, what was swapped is swapped back, so that the handle can be tried again; where it succeeds,
+// what is left of from elsewhere is freed in the background.
+func (e *Engine) Swap(
+	ctx context.Context, name, from, to string, ttl time.Duration, voters Set,
+) Extension {
+	rest := Set(1<<len(e.lanes)-1) &^ voters
 	quorum := e.Quorum()
 	done := make(chan struct{})
 	p := &poll{
@@ -275,7 +279,7 @@ func (e *Engine) Swap(ctx context.Context, name, from, to string, ttl time.Durat
 		enough:  func(t Tally) bool { return DecideHold(t, quorum) != HoldUnknown },
 		decided: func(*poll) { close(done) },
 	}
-	p.send(all, 0, e.messageTimeout(ttl))
+	p.send(voters, rest, e.messageTimeout(ttl))
 	x := Extension{Started: p.started}
 	select {
 	case <-done:
@@ -296,6 +300,7 @@ func (e *Engine) Swap(ctx context.Context, name, from, to string, ttl time.Durat
 			unsure := p.silent()
 			for i := range back.answers {
 				switch {
+				case rest.Has(i): // not asked
 				case unsure.Has(i):
 					e.lanes[i].owe(debt{command: back.command, until: until, wanted: wantedUnsure})
 				case back.answers[i].err != nil:
@@ -303,10 +308,11 @@ func (e *Engine) Swap(ctx context.Context, name, from, to string, ttl time.Durat
 				}
 			}
 		}
-		back.send(all, 0, e.set.NodeTimeout)
+		back.send(voters, 0, e.set.NodeTimeout)
 		return x
 	}
 	x.Voters = p.voters()
+	e.Release(Hold{Name: name, Token: from, TTL: ttl, Touched: rest, Unsure: rest}, nil, nil)
 	return x
 }
 

