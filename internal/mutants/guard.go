@@ -116,7 +116,7 @@ var guard = []Mutant{
 	scripted("TestClockStepsAreOursOnlyTogether", Mutant{Name: "old steps are company",
 		Rule: "steps that were long ago say nothing about a new one",
 		File: "quorum/clockwatch.go",
-		Old:  "case l.distrusted(now) && together(", New: "case l.stepped != 0 && !now.IsZero() && together("}),
+		Old:  "case l.distrust(now) > 0 && together(", New: "case l.stepped != 0 && !now.IsZero() && together("}),
 	{Name: "step limit ignored",
 		Rule: "what the drift allowance covers is no step",
 		File: "quorum/skew.go",
