@@ -17,7 +17,8 @@ import (
 type message struct {
 	script *script.Script // of a single call
 	calls  []int          // by index in the batch
-	inFull bool           // with the script's text
+	inFull bool           // with the script's text, unless one before it in the pipeline has it
+	alone  bool           // with the text in any case
 
 	one redis.StringCmd // where the answer comes: to a single call
 	all redis.StringSliceCmd
@@ -79,7 +80,7 @@ func (w *wire) add(s *script.Script) *message {
 		w.messages[n] = new(message)
 	}
 	m := w.messages[n]
-	m.script, m.calls, m.inFull = s, m.calls[:0], false
+	m.script, m.calls, m.inFull, m.alone = s, m.calls[:0], false, false
 	return m
 }
 
@@ -160,7 +161,7 @@ func (w *wire) write(ctx context.Context, batch *Batch, m *message) redis.Cmder 
 	}
 	// The text goes along once, for the first message that needs it: Redis runs a pipeline in
 	// order, so those after it find the script in the cache.
-	if runs := m.runs(); m.inFull && !slices.Contains(w.texts, runs.SHA) {
+	if runs := m.runs(); m.alone || m.inFull && !slices.Contains(w.texts, runs.SHA) {
 		w.texts = append(w.texts, runs.SHA)
 		args = append([]any{"eval", runs.Text}, args[2:]...)
 	}
@@ -228,14 +229,14 @@ func ofConnection(err error) error {
 
 // again keeps those messages that have to be sent again: with the text, where the node had not got
 // the script; and call by call, where one for many locks was answered with an error, which may be
-// one lock's alone. It comes to an end: in full, by itself, and then no more.
+// one lock's own. It comes to an end: each time a message goes more in full, or by itself.
 func (w *wire) again(batch *Batch) {
 	var alone []int
 	kept := 0
 	for k := range w.messages {
 		m := w.messages[k]
-		if !m.inFull && isNoScript(batch.Calls[m.calls[0]].Err) {
-			m.inFull = true
+		if !m.alone && isNoScript(batch.Calls[m.calls[0]].Err) {
+			m.inFull, m.alone = true, m.inFull // the one before it may have ended in an error
 			w.messages[kept], w.messages[k] = w.messages[k], w.messages[kept]
 			kept++
 			continue

@@ -116,7 +116,12 @@ func parseClaim(text string) (script.Reply, error) {
 // answerText is an answer without what clocks and servers' manners decide.
 func (a *asker) answerText(c *quorum.Command, parse parser) string {
 	a.Helper()
-	call := a.exec(c).Calls[0]
+	return a.callText(&a.exec(c).Calls[0], parse)
+}
+
+// callText is the same of a call that was made.
+func (a *asker) callText(call *quorum.Call, parse parser) string {
+	a.Helper()
 	if call.Err != nil {
 		for _, word := range []string{"WRONGTYPE", "attempt to", "invalid expire"} {
 			if strings.Contains(call.Err.Error(), word) {
