@@ -2,16 +2,19 @@
 # be run by itself from anywhere.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check model mutants amnesia holds pairs elections ticks cover fuzz
+.PHONY: help demo test integration check model mutants amnesia holds pairs elections ticks cover fuzz
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## half a minute of trouble: nodes, replicas, ticks; needs Go alone (ARGS="-for 1m")
 	@go run ./docs/demo $(ARGS)
 
 test: ## set up what the tests need, then run them all with the race detector
 	@.ci/test
+
+integration: ## redlock on redis-server in containers under faults; needs a container engine
+	@.ci/integration $(ARGS)
 
 check: ## formatting, vet, staticcheck, import directions, tidy modules
 	@.ci/check

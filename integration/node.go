@@ -1,0 +1,351 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/network"
+	"github.com/moby/moby/client"
+	"github.com/testcontainers/testcontainers-go"
+)
+
+// stopTimeout is how long a server has to end by itself; faultTimeout bounds what is done to a node.
+const (
+	stopTimeout  = 5 * time.Second
+	faultTimeout = 30 * time.Second
+)
+
+// label is on each container; its value is the run, by which .ci/integration finds leftovers.
+const label = "quorumlock.integration"
+
+//go:embed start.sh
+var startScript []byte
+
+// redisPort is where a server listens inside its container.
+var redisPort = network.MustParsePort("6379/tcp")
+
+// A Node is one redis-server in a container, behind a proxy. Its methods may be called concurrently;
+// those that change it wait for each other.
+type Node struct {
+	*Way // of all clients that have no other
+
+	settings settings
+	id       string
+
+	mu        sync.Mutex // guards what follows, over a whole change
+	wires     []*wire
+	container *testcontainers.DockerContainer
+	mapped    string // where the engine has it; "" while it is down
+	paused    bool
+	offset    time.Duration // of its wall clock
+	closed    bool
+}
+
+// startNode returns the node also beside an error, if there is something to be closed.
+func startNode(ctx context.Context, image string, s settings) (*Node, error) {
+	n := &Node{settings: s, id: strings.ToLower(rand.Text())}
+	var err error
+	if n.Way, err = n.newWay(); err != nil {
+		return nil, err
+	}
+	files, err := n.files()
+	if err != nil {
+		return n, err
+	}
+	if err := register(n); err != nil {
+		return n, err
+	}
+	// Held over the whole start: a close meanwhile waits, and then finds the container.
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	got, err := testcontainers.GenericContainer(ctx, testcontainers.GenericContainerRequest{
+		ContainerRequest: testcontainers.ContainerRequest{
+			Image:        image,
+			Entrypoint:   []string{"sh", startFile},
+			Cmd:          []string{configFile(n.id)},
+			ExposedPorts: []string{redisPort.String()},
+			Labels:       map[string]string{label: os.Getenv("QUORUMLOCK_RUN")},
+			Files:        files,
+			HostConfigModifier: func(h *container.HostConfig) {
+				h.PortBindings = network.PortMap{redisPort: {{HostIP: netip.MustParseAddr("127.0.0.1")}}}
+			},
+		},
+		Started: true,
+		Logger:  quiet{},
+	})
+	if c, ok := got.(*testcontainers.DockerContainer); ok && c != nil {
+		n.container = c
+	}
+	if err != nil {
+		return n, n.wrap("start", err)
+	}
+	return n, n.wrap("start", n.connect(ctx))
+}
+
+// quiet is testcontainers' logger: what is worth knowing comes as an error.
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+// files are what a node finds in its container.
+func (n *Node) files() ([]testcontainers.ContainerFile, error) {
+	texts := map[string][]byte{
+		startFile:        startScript,
+		configFile(n.id): []byte(strings.Join(n.settings.config(), "\n") + "\n"),
+	}
+	if n.settings.clock {
+		texts[clockFile] = clockText(0)
+		shim, err := compiledShim()
+		if err != nil {
+			return nil, err
+		}
+		texts[home+"/clock.so"] = shim
+	}
+	if ca := n.settings.ca; ca != nil {
+		cert, key, err := ca.issue()
+		if err != nil {
+			return nil, err
+		}
+		texts[home+"/ca.crt"], texts[home+"/node.crt"], texts[home+"/node.key"] = ca.PEM(), cert, key
+	}
+	var files []testcontainers.ContainerFile
+	for path, text := range texts {
+		// For all to read: in public images the server may be another user than the one that copies.
+		files = append(files, testcontainers.ContainerFile{Reader: bytes.NewReader(text),
+			ContainerFilePath: path, FileMode: 0o755})
+	}
+	return files, nil
+}
+
+// connect asks where the container is now, waits until this very server answers there, and leads
+// the proxy to it.
+func (n *Node) connect(ctx context.Context) error {
+	port, err := n.container.MappedPort(ctx, redisPort.String())
+	if err != nil {
+		return err
+	}
+	n.mapped = net.JoinHostPort("127.0.0.1", port.Port())
+	if err := n.awaitReady(ctx); err != nil {
+		return err
+	}
+	return n.lead()
+}
+
+// lead leads all ways to where the server is.
+func (n *Node) lead() error {
+	var errs []error
+	for _, w := range n.wires {
+		errs = append(errs, w.lead(n.target()))
+	}
+	return errors.Join(errs...)
+}
+
+// target is where ways lead: to the mapped port, or nowhere while there is none.
+func (n *Node) target() string {
+	if n.mapped == "" {
+		return nowhere
+	}
+	return n.mapped
+}
+
+// awaitReady waits until the server has its data and answers.
+func (n *Node) awaitReady(ctx context.Context) error {
+	var last error
+	exited := false
+	ready := func() bool {
+		if state, err := n.container.State(ctx); err == nil && !state.Running {
+			exited, last = true, fmt.Errorf("it ended with status %d", state.ExitCode)
+			return true
+		}
+		var answer any
+		if answer, last = n.ask(ctx, n.mapped, "INFO"); last != nil {
+			return false
+		}
+		info, _ := answer.(string)
+		if !strings.Contains(info, "config_file:"+configFile(n.id)) {
+			last = fmt.Errorf("another server answers at %s", n.mapped)
+			return false
+		}
+		if last = nil; !strings.Contains(info, "\nloading:0") {
+			last = errors.New("it still loads its data")
+		}
+		return last == nil
+	}
+	if err := poll(ctx, ready); err != nil || exited {
+		return fmt.Errorf("not ready: %w; its log ends:\n%s", errors.Join(err, last), n.log())
+	}
+	return nil
+}
+
+// poll asks again and again until it is so, or ctx ends.
+func poll(ctx context.Context, so func() bool) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !so() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// Stop asks the server to end (SIGTERM) and waits until it has; it writes its data if so configured.
+func (n *Node) Stop() error {
+	return n.change("stop", func(ctx context.Context) error {
+		if err := n.thaw(ctx); err != nil {
+			return err
+		}
+		timeout := stopTimeout
+		return errors.Join(n.container.Stop(ctx, &timeout), n.down())
+	})
+}
+
+// Kill ends the server at once (SIGKILL) and waits until it is gone.
+func (n *Node) Kill() error {
+	return n.change("kill", func(ctx context.Context) error {
+		_, err := n.engine().ContainerKill(ctx, n.container.ID, client.ContainerKillOptions{Signal: "KILL"})
+		if err != nil {
+			return err
+		}
+		err = poll(ctx, func() bool {
+			state, err := n.container.State(ctx)
+			return err == nil && !state.Running
+		})
+		n.paused = false
+		return errors.Join(err, n.down())
+	})
+}
+
+// down takes the ways from the port, which may be another server's in a moment.
+func (n *Node) down() error {
+	n.mapped = ""
+	return n.lead()
+}
+
+// Start starts a node that is down again, with the data that it wrote, and waits until it answers.
+func (n *Node) Start() error { return n.change("start", n.start) }
+
+// StartEmpty is Start without any data.
+func (n *Node) StartEmpty() error {
+	return n.change("start empty", func(ctx context.Context) error {
+		if n.mapped != "" {
+			return errors.New("it runs")
+		}
+		if err := n.container.CopyToContainer(ctx, nil, emptyFile, 0o644); err != nil {
+			return err
+		}
+		return n.start(ctx)
+	})
+}
+
+func (n *Node) start(ctx context.Context) error {
+	if n.mapped != "" {
+		return errors.New("it runs")
+	}
+	if err := n.container.Start(ctx); err != nil {
+		return err
+	}
+	return n.connect(ctx)
+}
+
+// Pause freezes the container: connections are accepted by the kernel, nothing is answered.
+func (n *Node) Pause() error {
+	return n.change("pause", func(ctx context.Context) error {
+		_, err := n.engine().ContainerPause(ctx, n.container.ID, client.ContainerPauseOptions{})
+		n.paused = err == nil
+		return err
+	})
+}
+
+// Unpause lets it go on: it works off what it was sent meanwhile.
+func (n *Node) Unpause() error { return n.change("unpause", n.thaw) }
+
+func (n *Node) thaw(ctx context.Context) error {
+	if !n.paused {
+		return nil
+	}
+	_, err := n.engine().ContainerUnpause(ctx, n.container.ID, client.ContainerUnpauseOptions{})
+	n.paused = n.paused && err != nil
+	return err
+}
+
+// Log is the end of what the server has written, over restarts.
+func (n *Node) Log() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.log()
+}
+
+func (n *Node) log() string {
+	if n.container == nil {
+		return "(no container)"
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), faultTimeout)
+	defer cancel()
+	logs, err := n.container.Logs(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	defer logs.Close()
+	text, err := io.ReadAll(logs)
+	if err != nil {
+		return err.Error()
+	}
+	const most = 500
+	return string(text[max(0, len(text)-most):])
+}
+
+// close removes container and proxy. It may be called twice.
+func (n *Node) close() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return nil
+	}
+	n.closed = true
+	for _, w := range n.wires {
+		w.close()
+	}
+	defer unregister(n)
+	if n.container == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), faultTimeout)
+	defer cancel()
+	// By force, not Terminate: that would ask a paused server to end by itself first.
+	_, err := n.engine().ContainerRemove(ctx, n.container.ID,
+		client.ContainerRemoveOptions{RemoveVolumes: true, Force: true})
+	return n.wrap("remove", err)
+}
+
+func (n *Node) change(what string, do func(context.Context) error) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return n.wrap(what, errors.New("closed"))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), faultTimeout)
+	defer cancel()
+	return n.wrap(what, do(ctx))
+}
+
+func (n *Node) wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("integration: %s %s: %w", what, n.Addr(), err)
+}

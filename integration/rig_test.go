@@ -1,0 +1,223 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quorumlock/quorumlock/redlock"
+)
+
+// Time is the machine's own, so the spans are long enough for a busy one, and what has to come is
+// waited for with a deadline.
+
+// ttl is for tests that wait for a TTL or for renewals; each node may take a quarter of it to answer.
+const ttl = 3 * time.Second
+
+// A rig is some nodes, and clients over them.
+type rig struct {
+	*testing.T
+	*Cluster
+}
+
+func on(t *testing.T, count int, opts ...Option) *rig {
+	t.Helper()
+	return &rig{T: t, Cluster: ForTest(t, count, opts...)}
+}
+
+// open makes a client. Without nodes of its own it gets the cluster's; without a TTL, ttl.
+func (r *rig) open(cfg redlock.Config) *redlock.Client {
+	r.Helper()
+	if cfg.Addrs == nil && cfg.Clients == nil {
+		cfg.Addrs = r.Addrs()
+	}
+	if cfg.TTL == 0 {
+		cfg.TTL = ttl
+	}
+	if cfg.NodeTimeout == 0 {
+		cfg.NodeTimeout = min(cfg.TTL/4, 3*time.Second)
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	c, err := redlock.New(cfg)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() { c.Close() }) // nodes may be down by now: what it says is no fault
+	return c
+}
+
+// admitted is a client over nodes that have been in use for long.
+func (r *rig) admitted(cfg redlock.Config) *redlock.Client {
+	r.Helper()
+	c := r.open(cfg)
+	r.must(c.Admit(r.Context()))
+	return c
+}
+
+// apart is a client with ways of its own, on which it can be cut off alone.
+func (r *rig) apart(cfg redlock.Config) (*redlock.Client, Ways) {
+	r.Helper()
+	ways, err := r.Ways()
+	r.must(err)
+	cfg.Addrs = ways.Addrs()
+	return r.open(cfg), ways
+}
+
+func (r *rig) must(errs ...error) {
+	r.Helper()
+	if err := errors.Join(errs...); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// each does one thing to the first count nodes, or ways.
+func each[T any](r *rig, count int, of []T, do func(T) error) {
+	r.Helper()
+	for i, one := range of[:count] {
+		if err := do(one); err != nil {
+			r.Fatalf("node %d: %v", i, err)
+		}
+	}
+}
+
+// take takes a lock that must be free.
+func (r *rig) take(c *redlock.Client, name string, opts ...redlock.LockOption) *redlock.Lock {
+	r.Helper()
+	l, err := c.TryLock(r.Context(), name, opts...)
+	r.must(err)
+	return l
+}
+
+// takeWithin takes a lock that is to become free, or whose nodes are to vote, within d.
+func (r *rig) takeWithin(d time.Duration, c *redlock.Client, name string) *redlock.Lock {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), d)
+	defer cancel()
+	l, err := c.Lock(ctx, name)
+	r.must(err)
+	return l
+}
+
+// refused wants no lock, for this reason.
+func (r *rig) refused(c *redlock.Client, name string, want error) *redlock.RoundError {
+	r.Helper()
+	l, err := c.TryLock(r.Context(), name)
+	if l != nil || !errors.Is(err, want) {
+		r.Fatalf("%s: got %v, %v; want %v", name, l, err, want)
+	}
+	if want == redlock.ErrNoQuorum && errors.Is(err, redlock.ErrHeld) {
+		r.Errorf("%s: %v is both busy and broken", name, err)
+	}
+	var round *redlock.RoundError
+	if !errors.As(err, &round) {
+		r.Fatalf("got a %T, want a RoundError", err)
+	}
+	return round
+}
+
+// says wants at least so many nodes to say these words.
+func (r *rig) says(round *redlock.RoundError, least int, words string) {
+	r.Helper()
+	n := 0
+	for _, e := range round.Errs {
+		if strings.Contains(e.Error(), words) {
+			n++
+		}
+	}
+	if n < least {
+		r.Errorf("%d nodes say %q, want at least %d: %v", n, words, least, round)
+	}
+}
+
+func (r *rig) free(l *redlock.Lock) {
+	r.Helper()
+	r.must(l.Unlock(r.Context()))
+}
+
+func (r *rig) held(l *redlock.Lock) {
+	r.Helper()
+	if left := l.Remaining(); left <= 0 || l.Context().Err() != nil {
+		r.Errorf("%v remaining, want some; cause: %v", left, context.Cause(l.Context()))
+	}
+}
+
+// lostWithin wants the lock to be lost within d, with the reason.
+func (r *rig) lostWithin(d time.Duration, l *redlock.Lock) {
+	r.Helper()
+	for end := time.Now().Add(d); l.Context().Err() == nil; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			r.Fatalf("not lost after %v, %v remaining", d, l.Remaining())
+		}
+	}
+	if cause := context.Cause(l.Context()); !errors.Is(cause, redlock.ErrLost) {
+		r.Errorf("the context ended for %v, want ErrLost", cause)
+	}
+}
+
+// within asks again and again until it is so.
+func (r *rig) within(d time.Duration, what string, so func() bool) {
+	r.Helper()
+	for end := time.Now().Add(d); !so(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			r.Fatalf("not within %v: %s", d, what)
+		}
+	}
+}
+
+// keys are the owner tokens under a name, by node; "" where there is none.
+func (r *rig) keys(name string) []string {
+	r.Helper()
+	keys := make([]string, len(r.Nodes))
+	for i, n := range r.Nodes {
+		owner, err := n.Do(r.Context(), "GET", name)
+		r.must(err)
+		keys[i], _ = owner.(string)
+	}
+	return keys
+}
+
+// gone wants no node to have a key of the name for long: a release returns with a majority.
+func (r *rig) gone(d time.Duration, name string) {
+	r.Helper()
+	r.within(d, fmt.Sprintf("no node has %q", name),
+		func() bool { return strings.Join(r.keys(name), "") == "" })
+}
+
+// A struggle is a lock that somebody holds, and a rival that tries for it all the time.
+type struggle struct {
+	first  *redlock.Lock
+	second *redlock.Lock // won by the rival; nil: not yet
+}
+
+// rival lets b try for the name for d, or until it has it. It wants the first to be over then: a
+// validity has no gaps, and the second's has begun.
+func (s *struggle) rival(r *rig, b *redlock.Client, d time.Duration) bool {
+	r.Helper()
+	for began := time.Now(); time.Since(began) < d; time.Sleep(10 * time.Millisecond) {
+		l, err := b.TryLock(r.Context(), s.first.Name())
+		if err != nil {
+			if !errors.Is(err, redlock.ErrHeld) && !errors.Is(err, redlock.ErrNoQuorum) {
+				r.Fatalf("the rival is told %v", err)
+			}
+			continue
+		}
+		s.second = l
+		if left := s.first.Remaining(); left > 0 && l.Remaining() > 0 {
+			r.Errorf("two holders: the first for %v more", left)
+		}
+		if s.first.Context().Err() == nil {
+			r.Error("the rival has it, and the first's context is not done")
+		}
+		if l.Token() <= s.first.Token() {
+			r.Errorf("token %d after %d", l.Token(), s.first.Token())
+		}
+		return true
+	}
+	return false
+}

@@ -1,0 +1,12 @@
+#!/bin/sh
+# What a node's container runs, whatever the image. A file named "empty" says that the node is to
+# forget its data: it can be put there while the container is down.
+if [ -e /quorumlock/empty ]; then
+	rm -rf /quorumlock/data /quorumlock/empty
+fi
+mkdir -p /quorumlock/data
+if [ -e /quorumlock/clock ]; then
+	export LD_PRELOAD=/usr/lib/quorumlock-clock.so QUORUMLOCK_CLOCK_FILE=/quorumlock/clock
+	[ -e "$LD_PRELOAD" ] || export LD_PRELOAD=/quorumlock/clock.so
+fi
+exec redis-server "$1"
