@@ -31,6 +31,11 @@ func Start(ctx context.Context, count int) (*Fleet, error) {
 	if !errors.Is(err, redisproc.ErrNoServer) && !errors.Is(err, errors.ErrUnsupported) {
 		return nil, err
 	}
+	return StartInside(count)
+}
+
+// StartInside starts count nodes in this process, whether or not there is a redis-server.
+func StartInside(count int) (*Fleet, error) {
 	inside, err := embedded.Start(count)
 	if err != nil {
 		return nil, err

@@ -36,6 +36,15 @@ type settings struct {
 	pool   int
 	min    float64
 	guard  bool
+	inside bool
+}
+
+// start starts the nodes.
+func (s settings) start(ctx context.Context) (*fleet.Fleet, error) {
+	if s.inside {
+		return fleet.StartInside(s.nodes)
+	}
+	return fleet.Start(ctx, s.nodes)
 }
 
 // callers are how many call at once; judged is the number that the exit status depends on.
@@ -59,6 +68,7 @@ func main() {
 	flag.IntVar(&s.pool, "pool", 0, "redsync's connections to each node; 0: go-redis' default")
 	flag.Float64Var(&s.min, "min", 6, "how many times as fast as redsync fail-fast we must be; with -guard, 0.9")
 	flag.BoolVar(&s.guard, "guard", false, "compare ours with and without the restart guard")
+	flag.BoolVar(&s.inside, "inside", false, "on nodes inside this process, also where there is a redis-server")
 	flag.Parse()
 	if s.guard {
 		s.min = 0.9
@@ -75,7 +85,7 @@ func main() {
 
 // run measures and reports, and returns the ratio that is judged.
 func run(ctx context.Context, s settings, out, progress io.Writer) (ratio float64, err error) {
-	nodes, err := fleet.Start(ctx, s.nodes)
+	nodes, err := s.start(ctx)
 	if err != nil {
 		return 0, err
 	}
