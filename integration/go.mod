@@ -6,6 +6,7 @@ replace github.com/quorumlock/quorumlock => ../
 
 require (
 	github.com/Shopify/toxiproxy/v2 v2.5.0
+	github.com/go-redsync/redsync/v4 v4.18.1
 	github.com/moby/moby/api v1.56.1
 	github.com/moby/moby/client v0.6.2
 	github.com/quorumlock/quorumlock v0.0.0-00010101000000-000000000000

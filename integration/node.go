@@ -129,18 +129,15 @@ func (n *Node) files() ([]testcontainers.ContainerFile, error) {
 	return files, nil
 }
 
-// connect asks where the container is now, waits until this very server answers there, and leads
-// the proxy to it.
+// connect asks where the container is now, waits until this very server answers there, leads the
+// ways to it, and waits until it has its data.
 func (n *Node) connect(ctx context.Context) error {
 	port, err := n.container.MappedPort(ctx, redisPort.String())
 	if err != nil {
 		return err
 	}
 	n.mapped = net.JoinHostPort("127.0.0.1", port.Port())
-	if err := n.awaitReady(ctx); err != nil {
-		return err
-	}
-	return n.lead()
+	return n.awaitReady(ctx)
 }
 
 // lead leads all ways to where the server is.
@@ -163,7 +160,7 @@ func (n *Node) target() string {
 // awaitReady waits until the server has its data and answers.
 func (n *Node) awaitReady(ctx context.Context) error {
 	var last error
-	exited := false
+	exited, led := false, false
 	ready := func() bool {
 		if state, err := n.container.State(ctx); err == nil && !state.Running {
 			exited, last = true, fmt.Errorf("it ended with status %d", state.ExitCode)
@@ -178,7 +175,12 @@ func (n *Node) awaitReady(ctx context.Context) error {
 			last = fmt.Errorf("another server answers at %s", n.mapped)
 			return false
 		}
-		if last = nil; !strings.Contains(info, "\nloading:0") {
+		if !led { // while it loads its data, clients are to hear so from itself
+			last = n.lead()
+			led = last == nil
+			return false
+		}
+		if !strings.Contains(info, "\nloading:0") {
 			last = errors.New("it still loads its data")
 		}
 		return last == nil
@@ -273,6 +275,17 @@ func (n *Node) Pause() error {
 
 // Unpause lets it go on: it works off what it was sent meanwhile.
 func (n *Node) Unpause() error { return n.change("unpause", n.thaw) }
+
+// LoseDisk takes the directory away that the server writes to, until it is started again.
+func (n *Node) LoseDisk() error {
+	return n.change("lose disk", func(ctx context.Context) error {
+		code, _, err := n.container.Exec(ctx, []string{"rm", "-rf", home + "/data"})
+		if err == nil && code != 0 {
+			err = fmt.Errorf("status %d", code)
+		}
+		return err
+	})
+}
 
 func (n *Node) thaw(ctx context.Context) error {
 	if !n.paused {
