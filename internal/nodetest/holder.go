@@ -1,6 +1,7 @@
 package nodetest
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/quorumlock/quorumlock/internal/script"
@@ -160,7 +161,17 @@ var holderClaims = []claim{
 		a.swap("ql1:me/1", "ql1:me/4", time.Hour, script.Rival)
 		a.wantNode(fields)
 		a.swap("ql1:me/3", "ql1:me/4", time.Hour, script.Done)
+		a.wantNode(longer(fields, "3600000", time.Hour-time.Minute))
+	}},
+	{"a swap leaves a node that an operator let in voting, with a higher floor", func(a *asker) {
+		a.Data.Set(a.keys.Lock, "ql1:me/1", time.Minute)
+		fields := a.admit(identityA, -time.Minute, -time.Minute, time.Second)
+		fields["from"] = "0"
+		a.Data.SetHash(a.keys.Node, fields, 0)
+		a.swap("ql1:me/1", "ql1:me/2", time.Hour, script.Done)
 		fields["max"] = "3600000"
+		since, _ := strconv.ParseUint(fields["since"], 10, 64)
+		fields["floor"] = digits(since + micros(time.Hour))
 		a.wantNode(fields)
 	}},
 	{"a hash under the lock's name is an error and stays", func(a *asker) {

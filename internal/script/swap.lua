@@ -18,9 +18,20 @@ if holder ~= ARGV[1] and holder ~= ARGV[2] then
   return '-' .. head .. ' ' .. left .. ' ' .. holder
 end
 -- Whoever takes over may have a larger MaxTTL than all before, and has not acquired anything here.
-local max = redis.call('HGET', KEYS[3], 'max')
-if max and tonumber(max) < tonumber(ARGV[5]) then
+-- As in node.lua: the node waits longer by as much, and tokens may have been further ahead.
+local node = redis.call('HMGET', KEYS[3], 'max', 'since', 'from', 'floor')
+if node[1] and tonumber(node[1]) < tonumber(ARGV[5]) then
   redis.call('HSET', KEYS[3], 'max', ARGV[5])
+  if node[2] and node[3] and node[4] then
+    local least = node[2] + ARGV[5] * 1000
+    if node[3] ~= '0' then
+      least = node[3] + (ARGV[5] - node[1]) * 1000
+      redis.call('HSET', KEYS[3], 'from', least)
+    end
+    if least > tonumber(node[4]) then
+      redis.call('HSET', KEYS[3], 'floor', least)
+    end
+  end
 end
 if left < tonumber(ARGV[3]) then left = ARGV[3] end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', left)
