@@ -48,7 +48,8 @@ type Batch struct {
 	Identity string
 
 	// WantReplication asks for `INFO replication` after the last call, on the same connection.
-	// A batch that is repeated is repeated as a whole, so the answer belongs to these calls.
+	// A batch that is repeated is repeated as a whole, so the answer belongs to these calls. Where it
+	// takes several pipelines each has its own, and one that names another memory is kept.
 	WantReplication bool
 	Replication     string
 	ReplicationErr  error

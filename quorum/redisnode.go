@@ -54,14 +54,13 @@ func (n *RedisNode) Exec(ctx context.Context, batch *Batch) error {
 	if len(batch.Calls) == 0 && !batch.WantReplication {
 		return n.client.Ping(ctx).Err()
 	}
+	batch.Replication, batch.ReplicationErr = "", nil
 	w := wires.Get().(*wire)
 	defer w.free()
 	for packed := 0; ; {
 		packed = w.pack(batch, packed)
-		// INFO proves what came before it, so it comes behind all.
-		info := batch.WantReplication && packed == len(batch.Calls)
 		for first := true; first || len(w.messages) > 0; first = false {
-			if err := n.pipeline(ctx, batch, w, info); err != nil {
+			if err := n.pipeline(ctx, batch, w); err != nil {
 				return err
 			}
 			w.again(batch)
@@ -72,8 +71,9 @@ func (n *RedisNode) Exec(ctx context.Context, batch *Batch) error {
 	}
 }
 
-// pipeline sends the messages, and INFO behind them if it is wanted.
-func (n *RedisNode) pipeline(ctx context.Context, batch *Batch, w *wire, wantInfo bool) error {
+// pipeline sends the messages, and INFO behind them if it is wanted: it proves what came before it in
+// the same pipeline, and no more than that, because another may go to another server.
+func (n *RedisNode) pipeline(ctx context.Context, batch *Batch, w *wire) error {
 	pipe := n.client.Pipeline()
 	for _, m := range w.messages {
 		if err := pipe.Process(ctx, w.write(ctx, batch, m)); err != nil {
@@ -81,7 +81,7 @@ func (n *RedisNode) pipeline(ctx context.Context, batch *Batch, w *wire, wantInf
 		}
 	}
 	var info *redis.StringCmd
-	if wantInfo {
+	if batch.WantReplication {
 		info = redis.NewStringCmd(ctx, "info", "replication")
 		if err := pipe.Process(ctx, info); err != nil {
 			return err
@@ -97,9 +97,23 @@ func (n *RedisNode) pipeline(ctx context.Context, batch *Batch, w *wire, wantInf
 		}
 	}
 	if info != nil {
-		batch.Replication, batch.ReplicationErr = info.Result()
+		batch.noteReplication(info.Result())
 	}
 	return nil
+}
+
+// noteReplication takes in what one pipeline's INFO says. Should it not be what the calls were told to
+// expect, then later ones change nothing about that.
+func (b *Batch) noteReplication(info string, err error) {
+	if b.ReplicationErr != nil && b.Identity != "" {
+		return
+	}
+	if b.Replication != "" && b.Identity != "" {
+		if was := readReplication(b.Replication); was.role != "master" || was.identity != b.Identity {
+			return
+		}
+	}
+	b.Replication, b.ReplicationErr = info, err
 }
 
 // Describe asks for INFO, and for the one setting that INFO does not show.

@@ -121,6 +121,83 @@ func TestCallsAboutOneLockKeepTheirOrder(t *testing.T) {
 	}
 }
 
+// answers puts words into a node's mouth: pipeline by pipeline what its commands are answered.
+type answers struct {
+	pipelines [][]string
+}
+
+func (a *answers) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(_ context.Context, commands []redis.Cmder) error {
+		texts := a.pipelines[0]
+		a.pipelines = a.pipelines[1:]
+		if len(texts) != len(commands) {
+			return fmt.Errorf("got %d commands, want %d: %v", len(commands), len(texts), commands)
+		}
+		for i, c := range commands {
+			if text := texts[i]; strings.HasPrefix(text, "NO") {
+				c.SetErr(proto{text})
+			} else {
+				c.(*redis.StringCmd).SetVal(text)
+			}
+		}
+		return nil
+	}
+}
+
+func (a *answers) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (a *answers) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+// proto is an error reply.
+type proto struct{ text string }
+
+func (e proto) Error() string { return e.text }
+func (proto) RedisError()     {}
+
+// TestEachPipelineProvesItsOwnVotes: a message that has to be sent again may go over another connection,
+// and that to another server: what one pipeline's INFO says is no proof of another's votes (protocol
+// review, rule 3).
+func TestEachPipelineProvesItsOwnVotes(t *testing.T) {
+	t.Parallel()
+	info := func(identity string) string { return "role:master\r\nmaster_replid:" + identity + "\r\n" }
+	acquire := func(name string, tick bool) quorum.Call {
+		a := nodetest.Acquire{Keys: nodetest.KeysOf("", name), Token: "ql1:me/1", TTL: time.Minute,
+			Proposed: 1, Allowance: time.Second, HalfLife: time.Hour, Life: time.Hour, MaxTTL: time.Minute}
+		if tick { // another allowance, so that it is a message of its own
+			a.Allowance = time.Minute
+		}
+		return quorum.Call{Command: a.Command(), Guarded: true}
+	}
+	const granted = "+ 1764403200 123457 1 2 3"
+	for name, c := range map[string]struct {
+		names     []string
+		pipelines [][]string
+	}{
+		"NOSCRIPT": {[]string{"a", "b"}, [][]string{
+			{granted, "NOSCRIPT No matching script.", info("old")}, {granted, info("new")}}},
+		"the same lock twice": {[]string{"a", "a"}, [][]string{
+			{granted, info("old")}, {granted, info("new")}}},
+		"an error": {[]string{"a", "a"}, [][]string{
+			{granted, "NOPERM no INFO for you"}, {granted, info("new")}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+			defer client.Close()
+			client.AddHook(&answers{pipelines: c.pipelines})
+			batch := &quorum.Batch{Identity: "new", WantReplication: true}
+			for i, name := range c.names {
+				batch.Calls = append(batch.Calls, acquire(name, i > 0))
+			}
+			err := quorum.Wrap(client, "node", time.Second).Exec(t.Context(), batch)
+			if err == nil && batch.ReplicationErr == nil && batch.Replication == info("new") {
+				t.Errorf("all votes count for %q, want that the first pipeline's do not", batch.Replication)
+			}
+			if err != nil {
+				t.Errorf("Exec: %v, want an answer", err)
+			}
+		})
+	}
+}
+
 // TestFreeOfAnOutcome: a lock that was won can be given back by its outcome alone.
 func TestFreeOfAnOutcome(t *testing.T) {
 	inBubble(t, 3, func(l *lab) {
