@@ -173,8 +173,11 @@ func (cfg *Config) checkNodes(fault func(string, ...any)) {
 // sameServer reports whether two clients surely lead to one server. A Sentinel client's address is
 // a placeholder, so it says nothing.
 func sameServer(a, b *redis.Options) bool {
-	return a.Network == b.Network && a.Addr == b.Addr && a.Addr != "FailoverClient"
+	return a.Network == b.Network && a.Addr == b.Addr && a.Addr != sentinelAddr
 }
+
+// sentinelAddr is the address that go-redis gives a Sentinel client.
+const sentinelAddr = "FailoverClient"
 
 func (cfg *Config) fillDurations() {
 	if cfg.TTL == 0 {

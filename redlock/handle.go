@@ -25,7 +25,7 @@ type handle struct {
 	Fencing uint64    `json:"f"`
 	TTL     int64     `json:"t"` // ns
 	Until   time.Time `json:"u"` // the keys have ended by then, on the clock of who detached
-	Voters  []string  `json:"v"` // names of the nodes whose word that they have the key counts
+	Voters  []string  `json:"v"` // addresses of the nodes whose word that they have the key counts
 }
 
 // Detach ends this Lock without freeing it, and returns a handle with which one Resume, here or in
@@ -47,7 +47,7 @@ func (l *Lock) Detach() (string, error) {
 	payload, err := json.Marshal(handle{
 		Prefix: []byte(l.client.cfg.Prefix), Name: []byte(l.name), Token: l.token,
 		Fencing: l.fencing, TTL: int64(l.options.ttl),
-		Until: l.until.Time().Add(l.drift()).UTC(), Voters: l.client.namesOf(l.voters),
+		Until: l.until.Time().Add(l.drift()).UTC(), Voters: l.client.addrsOf(l.voters),
 	})
 	if err != nil {
 		return "", fmt.Errorf("redlock: detach %q: %w", l.name, err)
@@ -80,8 +80,8 @@ func parseHandle(text string) (handle, error) {
 }
 
 // Resume goes on holding what Detach has let go of: the name is the handle's, the fencing token
-// stays. The client must list the same nodes, under the same addresses, in whatever order. It first
-// changes the owner token on the nodes, so that of several calls with one handle
+// stays. The client must list the same nodes, under the same addresses, in whatever order (Sentinel
+// clients, which have no address, in the same order). It first changes the owner token on the nodes, so that of several calls with one handle
 // one at the most succeeds, and the Lock that was detached can touch nothing any more. The options
 // are those of this call: the handle carries none, and WithMinHold and WithMaxHold count anew. It
 // blocks for one round, at most NodeTimeout, and at most until ctx ends.
@@ -109,7 +109,7 @@ func (c *Client) Resume(ctx context.Context, text string, opts ...LockOption) (*
 	}
 	defer c.calls.Done()
 	token := quorum.NewToken(c.cfg.Identity)
-	voters := c.nodesNamed(h.Voters)
+	voters := c.nodesAt(h.Voters)
 	if voters.Len() < c.engine.Quorum() {
 		return nil, fmt.Errorf("redlock: resume %q: %w", name, invalid("handle: it is of a client "+
 			"with the nodes %s; a majority of this one's must be among them, under the same address",
@@ -125,20 +125,31 @@ func (c *Client) Resume(ctx context.Context, text string, opts ...LockOption) (*
 	})
 }
 
-// namesOf are the names of the nodes in a set.
-func (c *Client) namesOf(set quorum.Set) (names []string) {
-	for i := range c.engine.Nodes() {
-		if set.Has(i) {
-			names = append(names, c.engine.NodeName(i))
+// addrOf is what a handle calls a node by: the address, without the place that a client of the user's
+// has in the list. A Sentinel client's address is a placeholder, so those keep their place.
+func (c *Client) addrOf(i int) string {
+	if i < len(c.cfg.Clients) {
+		if addr := c.cfg.Clients[i].Options().Addr; addr != sentinelAddr {
+			return addr
 		}
 	}
-	return names
+	return c.engine.NodeName(i)
 }
 
-// nodesNamed are the client's nodes that have one of the names.
-func (c *Client) nodesNamed(names []string) (set quorum.Set) {
+// addrsOf are the addresses of the nodes in a set.
+func (c *Client) addrsOf(set quorum.Set) (addrs []string) {
 	for i := range c.engine.Nodes() {
-		if slices.Contains(names, c.engine.NodeName(i)) {
+		if set.Has(i) {
+			addrs = append(addrs, c.addrOf(i))
+		}
+	}
+	return addrs
+}
+
+// nodesAt are the client's nodes that have one of the addresses.
+func (c *Client) nodesAt(addrs []string) (set quorum.Set) {
+	for i := range c.engine.Nodes() {
+		if slices.Contains(addrs, c.addrOf(i)) {
 			set |= 1 << i
 		}
 	}

@@ -11,6 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/quorumlock/internal/embedded"
 	"github.com/quorumlock/quorumlock/internal/fakenode"
 	"github.com/quorumlock/quorumlock/redlock"
 )
@@ -331,4 +334,42 @@ func TestResumeTellsTheNodesItsMaxTTL(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestResumeByClientsInAnotherOrder: a handle names nodes by their addresses, however a program lists
+// them.
+func TestResumeByClientsInAnotherOrder(t *testing.T) {
+	t.Parallel()
+	addrs := embedded.ForTest(t, 3).Addrs()
+	open := func(cfg redlock.Config, order ...int) *redlock.Client {
+		cfg.DisableRestartGuard = true
+		for _, i := range order {
+			client := redis.NewClient(&redis.Options{Addr: addrs[i]})
+			t.Cleanup(func() { client.Close() })
+			cfg.Clients = append(cfg.Clients, client)
+		}
+		c, err := redlock.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	a, b := open(redlock.Config{}, 0, 1, 2), open(redlock.Config{}, 2, 0, 1)
+	l, err := a.TryLock(t.Context(), "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []*redlock.Client{b, open(redlock.Config{Addrs: addrs}), a} {
+		handle, err := l.Detach()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l, err = c.Resume(t.Context(), handle); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Unlock(t.Context()); err != nil {
+		t.Error(err)
+	}
 }
