@@ -84,6 +84,21 @@ var tickRules = []Mutant{
 		Rule: "a tick on record is not run again",
 		File: "quorum/ledger.go",
 		Old:  "if proven[x]+unread >= quorum {", New: "if proven[x] > len(reads) {"}),
+	elected(Mutant{Name: "the mark of the leader before is nothing, node",
+		Rule: "the tick around a hand-over is not fired twice",
+		File: "internal/fakenode/tick.go",
+		Old:  "missing >= 0 {", New: "missing > 60_000 {"}),
+	elected(Mutant{Name: "a leader believes itself",
+		Rule: "IsLeader is what a majority says at this tick",
+		File: "schedule/elector.go",
+		Old:  "case got.Verdict == quorum.HoldKept && lock.Remaining() > 0:",
+		New:  "case lock.Remaining() > 0:"}),
+}
+
+// elected is a mutant that an hour of simulated electors has to notice.
+func elected(m Mutant) Mutant {
+	m.Package, m.Run = ticks, "^TestElectors$"
+	return m
 }
 
 // simulated is a mutant that a night of simulated replicas has to notice.

@@ -89,6 +89,26 @@ func (a *account) executed(i int, e fakenode.Executed) {
 	}
 }
 
+// begins wants a run's tick on record as its process's, on a majority of the nodes, when it begins.
+func (a *account) begins(process string, id tickID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if h := a.of(id); !h.ran(process, len(a.nodes)) {
+		a.Errorf("%v began at %s and was not on record: marks %v", id, process, h.marks)
+	}
+}
+
+// ran reports whether a process had put the tick on record as one that it runs.
+func (h *history) ran(process string, nodes int) bool {
+	for m, where := range h.marks {
+		if m.state == "run" && quorum.Identity(m.owner) == process &&
+			bits.OnesCount64(where) >= quorum.Majority(nodes) {
+			return true
+		}
+	}
+	return false
+}
+
 // skipped is told of ticks that a replica did not run.
 func (a *account) skipped(e schedule.TickEvent) {
 	reason := "other: " + e.Err.Error()
@@ -119,7 +139,7 @@ func (a *account) nodeFails(i int) (done func()) {
 // Helper and Errorf make an account a ticktest.TB.
 func (a *account) Helper() {}
 
-// Errorf keeps what was wrong.
+// Errorf keeps what was wrong. Called with a.mu held.
 func (a *account) Errorf(format string, args ...any) {
 	a.errs = append(a.errs, fmt.Sprintf(format, args...))
 }
@@ -143,7 +163,21 @@ func (a *account) close(to time.Time) []string {
 	a.counts.due.Add(int64(due))
 	a.counts.missed.Add(int64(missed))
 	a.counts.ran.Add(int64(len(a.record.Runs(""))))
+	a.counts.twice.Add(a.again())
 	return a.errs
+}
+
+// again is how many runs were of a tick that had run already.
+func (a *account) again() (again int64) {
+	seen := make(map[tickID]bool)
+	for _, run := range a.record.Runs("") {
+		id := tickID{run.Job, run.At.UnixMilli()}
+		if seen[id] {
+			again++
+		}
+		seen[id] = true
+	}
+	return again
 }
 
 // expected wants no run at an instant that was not due; those before and after the period may be.
@@ -214,6 +248,27 @@ func (a *account) whyPassed(id tickID, h *history) (reason string, lawful bool) 
 			return "passed over: a lost replica's run, until its run lock ended", true
 		}
 	}
+	if a.committedBefore(name, id) && p.ailed(at.Add(-lockLife), at.Add(grace)) != "" {
+		return "passed over: a lost replica's run that had not begun, until its run lock ended", true
+	}
+	// The commit comes before the run lock so that this cannot be.
 	return "passed over: run lock of a claimer that never committed (" +
-		p.ailed(at.Add(-time.Minute), at.Add(grace)) + ")", true
+		p.ailed(at.Add(-time.Minute), at.Add(grace)) + ")", false
+}
+
+// lockLife is longer than a run lock lives that nobody renews.
+const lockLife = time.Minute
+
+// committedBefore reports whether a process had an earlier tick of the job on record, so lately
+// that it may have got the run lock for it. A tick in whose own way it was does not count.
+func (a *account) committedBefore(name string, id tickID) bool {
+	for other, h := range a.ticks {
+		if other.job != id.job || other.at >= id.at || id.at-other.at > lockLife.Milliseconds() {
+			continue
+		}
+		if h.ran(name, len(a.nodes)) {
+			return true
+		}
+	}
+	return false
 }

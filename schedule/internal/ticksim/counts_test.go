@@ -11,8 +11,10 @@ import (
 
 // counts say what nights have seen. They may be added to concurrently.
 type counts struct {
-	nights, due, ran, missed      atomic.Int64
+	nights, due, ran              atomic.Int64
+	twice, missed                 atomic.Int64
 	claims, claimsCut, commitsCut atomic.Int64
+	commitsLost                   atomic.Int64
 	crashes, freezes, redeploys   atomic.Int64
 	nodesFailed, nodesForgot      atomic.Int64
 
@@ -39,10 +41,11 @@ func (c *counts) cut() float64 {
 
 func (c *counts) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "nights=%d ticks due=%d runs=%d missed=%d (%.3f %%)\n", c.nights.Load(),
-		c.due.Load(), c.ran.Load(), c.missed.Load(), 100*c.lost())
-	fmt.Fprintf(&b, "claims=%d cut between win and commit=%d (%.1f %%), of these amid the commit=%d\n",
-		c.claims.Load(), c.claimsCut.Load(), 100*c.cut(), c.commitsCut.Load())
+	fmt.Fprintf(&b, "nights=%d ticks due=%d runs=%d twice=%d missed=%d (%.3f %%)\n", c.nights.Load(),
+		c.due.Load(), c.ran.Load(), c.twice.Load(), c.missed.Load(), 100*c.lost())
+	fmt.Fprintf(&b, "claims=%d cut between win and commit=%d (%.1f %%), of these amid the commit=%d;"+
+		" commits lost on a majority=%d\n", c.claims.Load(), c.claimsCut.Load(), 100*c.cut(),
+		c.commitsCut.Load(), c.commitsLost.Load())
 	fmt.Fprintf(&b, "replicas: crashes=%d freezes=%d redeploys=%d;"+
 		" nodes: failed=%d restarted empty=%d\n", c.crashes.Load(), c.freezes.Load(), c.redeploys.Load(), c.nodesFailed.Load(),
 		c.nodesForgot.Load())

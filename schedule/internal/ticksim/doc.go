@@ -1,7 +1,14 @@
 // Package ticksim runs seven replicas of a scheduler through the two nights of a year on which
-// daylight saving changes, a day of virtual time each, while everything goes wrong that the design
-// allows for, and counts from what the runs themselves recorded which ticks ran, which ran twice,
-// and which did not run and why. It is tests only.
+// daylight saving changes, while everything goes wrong that the design allows for, and counts from
+// what the runs themselves recorded which ticks ran, which ran twice, and which did not run and
+// why. It is tests only.
+//
+// Every run of the tests lives through 20 seeds, but only through an hour and a half around the
+// change: a whole day takes half a minute with the race detector. CI lives through the whole days,
+// noon to noon, of 200 seeds, without it. See TestTicks for how to ask for more, or for one.
+//
+// The Elector is asked at every tick by five replicas, which hand over, die and freeze close to
+// ticks, for a quarter of an hour in each of a few seeds.
 //
 // Limits. A seed fixes the plan: clocks, faults, their kinds and times. It does not fix which of
 // several goroutines runs first in one and the same instant, nor the random part of owner tokens,
@@ -19,5 +26,5 @@
 // until it goes on, and then all that piled up arrives.
 //
 // Files in reading order: plan_test.go, world_test.go, process_test.go, way_test.go, slot_test.go,
-// weather_test.go, account_test.go, counts_test.go, ticksim_test.go.
+// weather_test.go, account_test.go, counts_test.go, ticksim_test.go; elector_test.go.
 package ticksim

@@ -12,10 +12,11 @@ import (
 )
 
 const (
-	replicas  = 7
-	mostSkew  = 5 * time.Second // of a replica's clock, both ways
-	day       = 24 * time.Hour
-	cutChance = 0.07 // of claims, between win and commit
+	replicas   = 7
+	mostSkew   = 5 * time.Second // of a replica's clock, both ways
+	day        = 24 * time.Hour
+	cutChance  = 0.07 // of claims, between win and commit
+	loseChance = 0.02 // of commits, on a majority of the nodes, with nothing else wrong
 )
 
 // nights are the noons in New York before the clocks change.
@@ -56,8 +57,11 @@ func newPlan(seed uint64, noon time.Time) *plan {
 	return p
 }
 
-// shorten leaves six hours around the change, for short runs.
-func (p *plan) shorten() { p.noon, p.length = p.noon.Add(11*time.Hour), 6*time.Hour }
+// shorten leaves an hour and a half around the change, from 01:15 in New York on: in autumn both
+// the instants of 01:30 are in it, in spring the one.
+func (p *plan) shorten() {
+	p.noon, p.length = p.noon.Add(13*time.Hour+15*time.Minute), 90*time.Minute
+}
 
 // pick chooses one of what it is given.
 func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }

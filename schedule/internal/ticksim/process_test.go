@@ -31,8 +31,8 @@ type process struct {
 
 	mu    sync.Mutex // guards below
 	dice  *rand.Rand
-	fates map[string]fate // by owner token of the claim
-	ails  []span          // when something was wrong with it
+	fates map[string]*fate // by owner token of the claim
+	ails  []span           // when something was wrong with it
 }
 
 // A span is a time in which something was wrong.
@@ -54,7 +54,7 @@ func (c *wrongClock) Now() clock.Reading {
 func newProcess(s *slot, life int) *process {
 	w := s.world
 	p := &process{world: w, slot: s, name: fmt.Sprintf("r%d.%d", s.index, life),
-		clock: &wrongClock{}, fates: make(map[string]fate),
+		clock: &wrongClock{}, fates: make(map[string]*fate),
 		dice: rand.New(rand.NewPCG(w.seed, uint64(wayStream+1000*s.index+100_000*life)))}
 	p.clock.offset.Store(int64(between(p.dice, -mostSkew, mostSkew)))
 	var nodes []quorum.Node
@@ -104,9 +104,10 @@ func (p *process) runner(takes []time.Duration) func(context.Context, schedule.T
 		if p.dead.Load() || ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		p.account.begins(p.name, tickID{tick.Job, tick.At.UnixMilli()})
 		end := p.account.record.Begin(ticktest.Run{Job: tick.Job, At: tick.At, Token: tick.Token,
 			Replica: p.name})
-		timer := time.NewTimer(takes[tick.At.UnixMilli()/1000%int64(len(takes))])
+		timer := time.NewTimer(takes[p.which(tick.At, len(takes))])
 		defer timer.Stop()
 		select {
 		case <-timer.C:
@@ -117,6 +118,12 @@ func (p *process) runner(takes []time.Duration) func(context.Context, schedule.T
 		}
 		return context.Cause(ctx)
 	}
+}
+
+// which chooses one of n for a tick, the same on every replica. A plain remainder would not do:
+// ticks are a minute apart, and so always leave the same.
+func (p *plan) which(at time.Time, n int) int {
+	return rand.New(rand.NewPCG(p.seed, uint64(at.UnixMilli()))).IntN(n)
 }
 
 // ail says that something is wrong with the process for d; 0: for good.

@@ -27,18 +27,39 @@ func number(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// TestTicks is the property run. QUORUMLOCK_TICK_SEEDS says how many seeds, each for both nights,
-// and QUORUMLOCK_TICK_SEED the first of them. Unless told otherwise it lives through the six
-// hours around the change, in one seed; with seeds given, through whole days.
+// seedsOf is which seeds to live through.
+func seedsOf(t *testing.T) (first, seeds uint64) {
+	t.Helper()
+	many := uint64(20)
+	if os.Getenv("QUORUMLOCK_TICK_SEED") != "" {
+		many = 1
+	}
+	return number(t, "QUORUMLOCK_TICK_SEED", 1), number(t, "QUORUMLOCK_TICK_SEEDS", many)
+}
+
+// wholeDays reports whether somebody asked for more than what every run of the tests lives through.
+func wholeDays() bool { return os.Getenv("QUORUMLOCK_TICK_SEEDS") != "" }
+
+// replay is how a plan is lived through again.
+func (p *plan) replay() string {
+	if p.length == day {
+		return fmt.Sprintf("QUORUMLOCK_TICK_SEED=%d QUORUMLOCK_TICK_SEEDS=1", p.seed)
+	}
+	return fmt.Sprintf("QUORUMLOCK_TICK_SEED=%d", p.seed)
+}
+
+// TestTicks is the property run. By itself it lives through an hour and a half around the change
+// in both nights, in 20 seeds, or in the seed QUORUMLOCK_TICK_SEED alone. QUORUMLOCK_TICK_SEEDS
+// says in how many seeds to live through whole days, which take half a minute each with the race
+// detector, and a few seconds without.
 func TestTicks(t *testing.T) {
 	t.Parallel()
-	first := number(t, "QUORUMLOCK_TICK_SEED", 1)
+	first, seeds := seedsOf(t)
 	var plans []*plan
-	seeds := number(t, "QUORUMLOCK_TICK_SEEDS", 0)
-	for i := range max(seeds, 1) {
+	for i := range seeds {
 		for _, noon := range nights {
 			p := newPlan(first+i, noon)
-			if seeds == 0 {
+			if !wholeDays() {
 				p.shorten()
 			}
 			plans = append(plans, p)
@@ -60,7 +81,7 @@ func TestTicksWithoutFaults(t *testing.T) {
 	for i, noon := range nights {
 		p := newPlan(uint64(i+1), noon)
 		p.calm = true
-		if number(t, "QUORUMLOCK_TICK_SEEDS", 0) == 0 {
+		if !wholeDays() {
 			p.shorten()
 		}
 		plans = append(plans, p)
@@ -88,8 +109,8 @@ func live(t *testing.T, plans []*plan) *counts {
 				}
 				if lines := oneNight(t, plans[i], &got); lines != nil {
 					failed.Store(true)
-					t.Errorf("failed; replay with QUORUMLOCK_TICK_SEED=%d: %+v\n%s", plans[i].seed,
-						*plans[i], strings.Join(lines, "\n"))
+					t.Errorf("failed; replay with %s: %+v\n%s", plans[i].replay(), *plans[i],
+						strings.Join(lines, "\n"))
 				}
 			}
 		})

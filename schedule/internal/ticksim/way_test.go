@@ -19,7 +19,8 @@ type way struct {
 // A fate is what becomes of one claim's commit.
 type fate struct {
 	cut    bool
-	passes int           // so many nodes still get the commit; nobody's answer arrives
+	passes int           // so many nodes still get the commit
+	alone  bool          // only the commit is lost: answers come, the process is well, and goes on
 	heals  time.Duration // 0: the process dies
 }
 
@@ -41,29 +42,37 @@ func (p *process) cutsOff(owner string) bool {
 		return false
 	}
 	p.mu.Lock()
-	f, known := p.fates[owner]
-	if !known {
+	f := p.fates[owner]
+	if f == nil {
 		f = p.newFate()
+		p.fates[owner] = f
 	}
-	strikes := f.cut && f.passes == 0
+	strikes := f.cut && f.passes == 0 && !f.alone
 	f.passes--
-	p.fates[owner] = f
+	stops := f.cut && f.passes < 0
 	p.mu.Unlock()
 	if strikes {
 		p.strike(f)
 	}
-	return f.cut && f.passes < 0
+	return stops
 }
 
 // newFate rolls the dice. Called with p.mu held.
-func (p *process) newFate() fate {
+func (p *process) newFate() *fate {
 	p.counts.claims.Add(1)
-	if p.isOver() || p.dice.Float64() >= cutChance {
-		return fate{}
+	roll := p.dice.Float64()
+	switch {
+	case p.isOver():
+		return &fate{}
+	case roll < loseChance: // it comes to a minority, and everything else arrives
+		p.counts.commitsLost.Add(1)
+		return &fate{cut: true, alone: true, passes: p.dice.IntN(p.nodesNeeded())}
+	case roll >= loseChance+cutChance:
+		return &fate{}
 	}
 	p.counts.claimsCut.Add(1)
-	f := fate{cut: true}
-	if p.dice.IntN(5) == 0 { // the commit itself gets through, to some of the nodes
+	f := &fate{cut: true}
+	if p.dice.IntN(5) == 0 { // the commit itself gets through, to some of the nodes; no answer does
 		f.passes = 1 + p.dice.IntN(p.nodesNeeded())
 		p.counts.commitsCut.Add(1)
 	}
@@ -74,7 +83,7 @@ func (p *process) newFate() fate {
 }
 
 // strike cuts the process off.
-func (p *process) strike(f fate) {
+func (p *process) strike(f *fate) {
 	if f.heals > 0 {
 		p.cut("cut off between win and commit", f.heals)
 		return

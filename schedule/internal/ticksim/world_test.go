@@ -25,20 +25,25 @@ const (
 	coolDown = 3 * time.Minute // without faults, at the end
 )
 
+// build makes the nodes.
+func (w *world) build() {
+	r := w.rand(planStream + 100)
+	for i := range w.plan.nodes {
+		n := fakenode.New(fmt.Sprintf("node-%d:6379", i))
+		n.StepClock(between(r, -5*time.Millisecond, 5*time.Millisecond))
+		n.Faults().DelayRequests(fakenode.Jitter(r.Uint64(), 0, w.way))
+		n.Faults().DelayReplies(fakenode.Jitter(r.Uint64(), 0, w.way))
+		n.OnExecuted(func(e fakenode.Executed) { w.account.executed(i, e) })
+		w.nodes = append(w.nodes, n)
+	}
+}
+
 // run lives through a night in the caller's bubble, and returns what was wrong.
 func (p *plan) run(counts *counts) []string {
 	w := &world{plan: p, counts: counts, over: make(chan struct{})}
 	w.account = newAccount(w)
 	time.Sleep(time.Until(p.noon.Add(-warmUp - 17*time.Second)))
-	r := p.rand(planStream + 100)
-	for i := range p.nodes {
-		n := fakenode.New(fmt.Sprintf("node-%d:6379", i))
-		n.StepClock(between(r, -5*time.Millisecond, 5*time.Millisecond))
-		n.Faults().DelayRequests(fakenode.Jitter(r.Uint64(), 0, p.way))
-		n.Faults().DelayReplies(fakenode.Jitter(r.Uint64(), 0, p.way))
-		n.OnExecuted(func(e fakenode.Executed) { w.account.executed(i, e) })
-		w.nodes = append(w.nodes, n)
-	}
+	w.build()
 	for i := range replicas {
 		w.slots = append(w.slots, newSlot(w, i))
 	}
