@@ -100,10 +100,10 @@ func arrowFaults(p pkg) []string {
 	return found
 }
 
-// gocronFaults: nobody but schedule knows gocron, not even in tests; and the demo, which stands for
-// an application.
+// gocronFaults: nobody but schedule knows gocron, not even in tests; and the demo and the example,
+// which stand for applications.
 func gocronFaults(p pkg) []string {
-	if under(p.path, "schedule") || p.path == "docs/demo" {
+	if under(p.path, "schedule") || p.path == "docs/demo" || p.path == "docs/example" {
 		return nil
 	}
 	var found []string
