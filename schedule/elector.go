@@ -29,6 +29,10 @@ const resignPause = time.Second
 // At most one replica is told at a tick that it leads, as long as the replicas' clocks agree
 // within WithGuard. Clocks that do not may make a tick around a change of the leader run twice or
 // not at all: the Scheduler, whose ticks have an identity, does not have that limit.
+//
+// It is a gocron.Elector, but for replicas that stay standbys for long give gocron its AsLocker
+// instead: for every tick that an elector refuses gocron keeps an entry and looks through all of
+// them at the next, so that memory and the time per tick grow until the replica leads.
 type Elector struct {
 	access   door.Access
 	name     string // of the election
