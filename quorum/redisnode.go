@@ -55,7 +55,7 @@ func (n *RedisNode) Exec(ctx context.Context, batch *Batch) error {
 		return n.client.Ping(ctx).Err()
 	}
 	batch.Replication, batch.ReplicationErr = "", nil
-	w := wires.Get().(*wire)
+	w := wireFor(n)
 	defer w.free()
 	for packed := 0; ; {
 		packed = w.pack(batch, packed)

@@ -35,17 +35,27 @@ func (m *message) runs() *script.Script {
 	return m.script
 }
 
-// A wire is room for the messages and arguments of one batch, used again and again. Nobody keeps
-// them once go-redis has returned.
+// A wire is room for the messages and arguments of one batch, used again and again. go-redis keeps
+// none of them once it has returned.
 type wire struct {
 	messages []*message
 	args     []any
 	texts    []string // sums of the scripts that went in full in this pipeline
 
 	keys map[string]bool // that the messages are about
+
+	kept bool // somebody may keep what was sent, so it is not used again
 }
 
 var wires = sync.Pool{New: func() any { return &wire{keys: make(map[string]bool)} }}
+
+// wireFor is a wire to the node. Hooks of a user's client may keep the commands that they are shown.
+func wireFor(n *RedisNode) *wire {
+	if n.own {
+		return wires.Get().(*wire)
+	}
+	return &wire{keys: make(map[string]bool), kept: true}
+}
 
 // Wires that have grown larger than this are not kept.
 const (
@@ -54,7 +64,7 @@ const (
 )
 
 func (w *wire) free() {
-	if cap(w.messages) > keepMessages || cap(w.args) > keepArgs {
+	if w.kept || cap(w.messages) > keepMessages || cap(w.args) > keepArgs {
 		return
 	}
 	for _, m := range w.messages[:cap(w.messages)] {
@@ -76,7 +86,7 @@ func (w *wire) add(s *script.Script) *message {
 	} else {
 		w.messages = append(w.messages, nil)
 	}
-	if w.messages[n] == nil {
+	if w.messages[n] == nil || w.kept {
 		w.messages[n] = new(message)
 	}
 	m := w.messages[n]
@@ -237,7 +247,10 @@ func (w *wire) again(batch *Batch) {
 		m := w.messages[k]
 		if !m.alone && isNoScript(batch.Calls[m.calls[0]].Err) {
 			m.inFull, m.alone = true, m.inFull // the one before it may have ended in an error
-			w.messages[kept], w.messages[k] = w.messages[k], w.messages[kept]
+			w.messages[kept], w.messages[k] = m, w.messages[kept]
+			if w.kept {
+				w.messages[kept] = &message{script: m.script, calls: m.calls, inFull: true, alone: m.alone}
+			}
 			kept++
 			continue
 		}

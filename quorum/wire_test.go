@@ -121,6 +121,48 @@ func TestCallsAboutOneLockKeepTheirOrder(t *testing.T) {
 	}
 }
 
+// keeper keeps commands, as a hook may that formats them for a log later.
+type keeper struct {
+	commands []redis.Cmder
+	args     []string // as they were
+}
+
+func (k *keeper) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (k *keeper) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (k *keeper) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		for _, c := range commands {
+			k.commands, k.args = append(k.commands, c), append(k.args, fmt.Sprint(c.Args()))
+		}
+		return next(ctx, commands)
+	}
+}
+
+// TestHooksMayKeepCommands: what a user's client was given is not used again for something else.
+func TestHooksMayKeepCommands(t *testing.T) {
+	t.Parallel()
+	client := redis.NewClient(&redis.Options{Addr: embedded.ForTest(t, 1)[0].Addr()})
+	defer client.Close()
+	var kept keeper
+	client.AddHook(&kept)
+	node := quorum.Wrap(client, "node", time.Second)
+	for round := range 3 {
+		batch := &quorum.Batch{}
+		for i := range 3 {
+			keys := nodetest.KeysOf("", fmt.Sprint("name", round, i))
+			batch.Calls = append(batch.Calls, quorum.Call{Command: nodetest.Release(keys, "ql1:me/1", 0)})
+		}
+		if err := node.Exec(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, was := range kept.args {
+		if got := fmt.Sprint(kept.commands[i].Args()); got != was {
+			t.Errorf("command %d became %.200q, was %.200q", i, got, was)
+		}
+	}
+}
+
 // answers puts words into a node's mouth: pipeline by pipeline what its commands are answered.
 type answers struct {
 	pipelines [][]string
