@@ -312,6 +312,8 @@ func (e *Engine) Swap(
 		return x
 	}
 	x.Voters = p.voters()
+	// Also on voters that have not answered: behind a swap that still comes it finds nothing of from's.
+	rest |= voters &^ x.Voters
 	e.Release(Hold{Name: name, Token: from, TTL: ttl, Touched: rest, Unsure: rest}, nil, nil)
 	return x
 }

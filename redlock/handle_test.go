@@ -314,6 +314,24 @@ func TestResumeWithANodeDown(t *testing.T) {
 	})
 }
 
+// TestNothingOfTheDetachedLockStays: on a node that did not hear of the hand-over its key is freed, too.
+func TestNothingOfTheDetachedLockStays(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 3, func(r *rig) {
+		a, b := r.user(redlock.Config{}), r.user(redlock.Config{})
+		handle := r.detach(r.take(a, "k"))
+		r.nodes[1].Faults().Down(true)
+		l, err := b.Resume(r.Context(), handle)
+		r.wantIs(err)
+		r.wantIs(l.Unlock(r.Context()))
+		time.Sleep(time.Second)
+		r.wantKeys("k", 1)
+		r.nodes[1].Faults().Down(false)
+		time.Sleep(2 * time.Second)
+		r.wantKeys("k", 0)
+	})
+}
+
 // TestResumeTellsTheNodesItsMaxTTL: who resumes may have a larger one than all before, and a node
 // that forgets the lock must keep still for that long (P6).
 func TestResumeTellsTheNodesItsMaxTTL(t *testing.T) {
