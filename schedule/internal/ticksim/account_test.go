@@ -24,7 +24,8 @@ type account struct {
 	mu        sync.Mutex // guards below
 	processes map[string]*process
 	ticks     map[tickID]*history
-	nodesBad  []span // when a node failed, or gave no vote yet
+	inTheWay  map[asker]string // owner of the run lock that the process did not get last
+	nodesBad  []span           // when a node failed, or gave no vote yet
 	errs      []string
 }
 
@@ -41,7 +42,7 @@ func (id tickID) String() string {
 type history struct {
 	marks   map[mark]uint64 // where each was made, a bit a node
 	when    map[mark]time.Time
-	holder  string // owner of the run lock, when it was passed over
+	holder  string // owner of the run lock that was in the way, when it was passed over
 	reasons map[string]int
 }
 
@@ -50,7 +51,7 @@ type mark struct{ owner, state string }
 
 func newAccount(w *world) *account {
 	return &account{world: w, processes: make(map[string]*process),
-		ticks: make(map[tickID]*history)}
+		ticks: make(map[tickID]*history), inTheWay: make(map[asker]string)}
 }
 
 func (a *account) born(p *process) {
@@ -70,22 +71,46 @@ func (a *account) of(id tickID) *history {
 	return h
 }
 
-// executed sees what node i was asked: commits that it put on record.
+// executed sees what node i was asked: commits that it put on record, and whose run lock was in
+// whose way.
 func (a *account) executed(i int, e fakenode.Executed) {
-	if e.Script != "commit" || e.Reply != "+" {
+	switch {
+	case e.Script == "acquire":
+		a.asked(e)
+		return
+	case e.Script != "commit" || e.Reply != "+":
 		return
 	}
 	job := strings.TrimPrefix(e.Args[0], "ql:job:")
 	at, _ := strconv.ParseInt(e.Args[3], 10, 64)
 	m := mark{e.Args[2], e.Args[5]}
-	holder, _ := e.Node.Get("ql:run:" + job)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	h := a.of(tickID{job, at})
 	h.marks[m] |= 1 << i
 	h.when[m] = time.Now()
-	if m.state == "skip" && holder != "" {
-		h.holder = holder
+	if m.state == "skip" {
+		h.holder = a.inTheWay[asker{job, quorum.Identity(m.owner)}]
+	}
+}
+
+// An asker is a process that wants the run lock of a job.
+type asker struct{ job, process string }
+
+// asked sees requests for run locks, several in one call or one, with keys and tokens among the
+// arguments.
+func (a *account) asked(e fakenode.Executed) {
+	isToken := func(arg string) bool { return strings.HasPrefix(arg, "ql1:") }
+	for _, key := range e.Args {
+		job, ok := strings.CutPrefix(key, "ql:run:")
+		holder, held := e.Node.Get(key)
+		if !ok || !held || slices.Contains(e.Args, holder) {
+			continue
+		}
+		by := e.Args[slices.IndexFunc(e.Args, isToken)]
+		a.mu.Lock()
+		a.inTheWay[asker{job, quorum.Identity(by)}] = holder
+		a.mu.Unlock()
 	}
 }
 
@@ -98,15 +123,21 @@ func (a *account) begins(process string, id tickID) {
 	}
 }
 
-// ran reports whether a process had put the tick on record as one that it runs.
+// ran reports whether a process had put the tick on record as one that it runs, and has not passed
+// it over since.
 func (h *history) ran(process string, nodes int) bool {
-	for m, where := range h.marks {
-		if m.state == "run" && quorum.Identity(m.owner) == process &&
-			bits.OnesCount64(where) >= quorum.Majority(nodes) {
+	for m := range h.marks {
+		if m.state == "run" && quorum.Identity(m.owner) == process && h.decided(m, nodes) &&
+			!h.decided(mark{m.owner, "skip"}, nodes) {
 			return true
 		}
 	}
 	return false
+}
+
+// decided reports whether a mark was made on a majority.
+func (h *history) decided(m mark, nodes int) bool {
+	return bits.OnesCount64(h.marks[m]) >= quorum.Majority(nodes)
 }
 
 // skipped is told of ticks that a replica did not run.
@@ -207,14 +238,17 @@ func (a *account) why(id tickID) (reason string, lawful bool) {
 	h := a.of(id)
 	at := time.UnixMilli(id.at)
 	partial := false
-	for m, nodes := range h.marks {
+	for m := range h.marks {
+		if m.state == "skip" && h.decided(m, len(a.nodes)) {
+			return a.whyPassed(id, h)
+		}
+	}
+	for m := range h.marks {
 		p := a.processes[quorum.Identity(m.owner)]
 		what := p.ailed(h.when[m].Add(-2*time.Second), h.when[m].Add(2*time.Second))
 		switch {
-		case bits.OnesCount64(nodes) < quorum.Majority(len(a.nodes)):
+		case !h.decided(m, len(a.nodes)):
 			partial = true
-		case m.state == "skip":
-			return a.whyPassed(id, h)
 		case what == "":
 			return "committed by a replica that was well", false
 		default:
@@ -236,7 +270,7 @@ func (a *account) whyPassed(id tickID, h *history) (reason string, lawful bool) 
 	name := quorum.Identity(h.holder)
 	p := a.processes[name]
 	if p == nil {
-		return "passed over, and no run lock seen", false
+		return "passed over, and no run lock was in the way", false
 	}
 	at := time.UnixMilli(id.at)
 	for _, run := range a.record.Runs(id.job) {
