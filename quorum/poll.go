@@ -24,6 +24,7 @@ type Tally struct {
 	Ours    int // done: prolonged, raised, freed
 	Nobody  int
 	Rival   int
+	Twice   int // of Rival: to a message that had been sent before, which may have done it
 	Failed  int
 	Pending int
 }
@@ -102,6 +103,9 @@ func (p *poll) answer(r *request, got answer) {
 		p.tally.Failed++
 	case reply.Letter == script.Rival:
 		p.tally.Rival++
+		if got.twice {
+			p.tally.Twice++
+		}
 	case reply.Letter == script.Marked:
 		p.tally.Failed++ // neither done nor another's
 	case reply.Letter == script.Nobody:

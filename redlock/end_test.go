@@ -77,6 +77,36 @@ func TestUnlockAfterAReleaseWithoutAnswer(t *testing.T) {
 	})
 }
 
+// TestUnlockOverConnectionsThatBreak: the release is sent again, and a rival that came in between is no
+// sign that the lock was not held.
+func TestUnlockOverConnectionsThatBreak(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 3, func(r *rig) {
+		u := r.user(redlock.Config{})
+		l := r.take(u, "k")
+		for _, n := range r.nodes {
+			broken := false
+			n.Faults().BreakReplies(func(calls int) int {
+				if broken {
+					return calls
+				}
+				broken = true
+				return 0
+			})
+			n.OnExecuted(func(e fakenode.Executed) {
+				if e.Script == "release" && e.Reply == "+" {
+					n.Set("k", "ql1:rival/1", time.Minute)
+				}
+			})
+		}
+		r.wantIs(l.Unlock(r.Context()))
+		synctest.Wait()
+		if got := r.contents("k"); got != "[ql1:rival/1 ql1:rival/1 ql1:rival/1]" {
+			r.Errorf("keys %s, want the rival's", got)
+		}
+	})
+}
+
 func TestUnlockEndsTheLockBeforeTheNodesAnswer(t *testing.T) {
 	t.Parallel()
 	inBubble(t, 3, func(r *rig) {

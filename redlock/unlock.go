@@ -97,9 +97,9 @@ func (l *Lock) release(f *freeing) {
 // earlier release of the same lock had got too few answers.
 func (c *Client) freeingError(name string, got quorum.Freeing, lostBefore, again bool) error {
 	t, need := got.Tally, c.engine.Quorum()
-	free := t.Ours + t.Nobody
+	free := t.Ours + t.Nobody + t.Twice
 	if again {
-		free += t.Rival
+		free += t.Rival - t.Twice
 	}
 	if !lostBefore && free >= need {
 		return nil
