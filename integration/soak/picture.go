@@ -50,7 +50,7 @@ func picture(from, until time.Time, records []record, faults []fault, v verdict)
 			x(f.from), f.rows(replicaRow, nodeRow)[0]+row/2+12, html.EscapeString(f.what))
 	}
 	for _, r := range records {
-		if r.Kind != "run" {
+		if at := time.UnixMilli(r.At); r.Kind != "run" || at.Before(from) || !at.Before(until) {
 			continue
 		}
 		var i, start int
