@@ -4,8 +4,9 @@
 // why. It is tests only.
 //
 // Every run of the tests lives through 20 seeds, but only through an hour and a half around the
-// change: a whole day takes half a minute with the race detector. CI lives through the whole days,
-// noon to noon, of 200 seeds, without it. See TestTicks for how to ask for more, or for one.
+// change: a whole day takes half a minute with the race detector. CI lives through 200 seeds of that
+// without it, and through the whole days, noon to noon, of eight. See TestTicks for how to ask for
+// more, or for one.
 //
 // The Elector is asked at every tick by five replicas, which hand over, die and freeze close to
 // ticks, for a quarter of an hour in each of a few seeds.
