@@ -31,6 +31,11 @@ const (
 	leastContended  = 0.3
 )
 
+func (t tally) isWorthACheck() bool {
+	return t.operations >= leastOperations && t.handOvers >= leastHandOvers &&
+		t.faults >= leastFaults && float64(t.contended) >= leastContended*float64(t.tries)
+}
+
 // A stage is what histories are played on: nodes, and processes with ways of their own to them.
 type stage struct {
 	*rig
@@ -202,7 +207,7 @@ func (s *stage) play(number int) *history {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		t := s.history.tally()
-		return t.operations >= leastOperations && t.handOvers >= leastHandOvers && t.faults >= leastFaults
+		return t.isWorthACheck()
 	}
 	order := s.random.Perm(len(misfortunes))
 	for i, end := 0, time.Now().Add(time.Minute); !enough() && time.Now().Before(end); i++ {
@@ -226,9 +231,9 @@ func (s *stage) end() {
 }
 
 // TestHistories plays QUORUMLOCK_HISTORIES histories (6 by default) from a random seed, or
-// QUORUMLOCK_SEED. Of one that is not legal it keeps the picture.
+// QUORUMLOCK_SEED. Of one that is not legal it keeps the picture. It has the machine for itself, or
+// there would be more time-outs in it than locks.
 func TestHistories(t *testing.T) {
-	t.Parallel()
 	count, seed := number(t, "QUORUMLOCK_HISTORIES", 6), number(t, "QUORUMLOCK_SEED", rand.Uint64()>>1)
 	t.Logf("QUORUMLOCK_SEED=%d", seed)
 	s := &stage{rig: on(t, 5, WithClock(), disk), random: rand.New(rand.NewPCG(seed, 0))}
@@ -249,8 +254,7 @@ func TestHistories(t *testing.T) {
 		if result != porcupine.Ok {
 			t.Fatalf("history %d of seed %d: porcupine says %v; picture: %s", i, seed, result, picture)
 		}
-		if got.operations < leastOperations || got.handOvers < leastHandOvers ||
-			got.faults < leastFaults || float64(got.contended) < leastContended*float64(got.tries) {
+		if !got.isWorthACheck() {
 			t.Errorf("history %d has too little of something to be worth a check: %v", i, got)
 		}
 		sum.operations += got.operations

@@ -267,9 +267,17 @@ func (n *Node) start(ctx context.Context) error {
 // Pause freezes the container: connections are accepted by the kernel, nothing is answered.
 func (n *Node) Pause() error {
 	return n.change("pause", func(ctx context.Context) error {
-		_, err := n.engine().ContainerPause(ctx, n.container.ID, client.ContainerPauseOptions{})
+		// Of a busy machine the engine may say that it was unable to freeze it; nothing has happened then.
+		var last error
+		err := poll(ctx, func() bool {
+			_, last = n.engine().ContainerPause(ctx, n.container.ID, client.ContainerPauseOptions{})
+			return last == nil
+		})
 		n.paused = err == nil
-		return err
+		if err != nil {
+			return errors.Join(err, last)
+		}
+		return nil
 	})
 }
 

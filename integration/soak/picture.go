@@ -17,7 +17,7 @@ const (
 // picture draws the timeline as SVG: a row for each replica with a mark for each run, a row for ticks
 // that nobody ran, a row for each node; and in all of them the faults.
 func picture(from, until time.Time, records []record, faults []fault, v verdict) []byte {
-	perSecond := max(4.0, float64(least)/until.Sub(from).Seconds())
+	perSecond := max(8.0, float64(least)/until.Sub(from).Seconds())
 	x := func(at time.Time) float64 { return left + at.Sub(from).Seconds()*perSecond }
 	replicaRow := func(i int) int { return top + i*row }
 	missedRow := top + replicas*row
