@@ -74,6 +74,10 @@ func (l *redisListener) run() {
 		if ping {
 			_ = sub.Ping(ctx)
 		}
+		// First, so that when the subscription is confirmed nothing of the others is heard any more.
+		if len(remove) > 0 {
+			_ = sub.Unsubscribe(ctx, remove...)
+		}
 		// Errors need no answer: go-redis remembers the channels and subscribes when it has
 		// reconnected, and whoever waits has a slow poll besides.
 		if len(add) > 0 {
@@ -82,9 +86,6 @@ func (l *redisListener) run() {
 				reading = true
 				go l.read(sub)
 			}
-		}
-		if len(remove) > 0 {
-			_ = sub.Unsubscribe(ctx, remove...)
 		}
 		cancel()
 	}
