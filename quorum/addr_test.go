@@ -51,7 +51,8 @@ func TestBadAddrsAreNamedWithoutPassword(t *testing.T) {
 		"", "host", ":6379", "host:", "user:secret@host", "http://user:secret@host:1",
 		"redis://user:secret@host:port", "redis://user:secret@host:1/db/x", "redis://:secret@[::1",
 		"redis://user:secret@host:1/notanumber", "rediss://user:secret@ho st:1",
-		"redis://user:secret%zz@host:1",
+		"redis://user:secret%zz@host:1", "host:99999", "host:0", "host:-1",
+		"redis://user:secret@host:99999", "rediss://user:secret@host:0",
 	} {
 		err := quorum.CheckAddr(addr)
 		if err == nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -81,13 +82,34 @@ func parseAddr(addr string) (*redis.Options, string, error) {
 			return nil, "", fmt.Errorf("address %q is not host:port, redis://, rediss:// or unix://",
 				hidePassword(addr))
 		}
+		if err := checkPort(addr); err != nil {
+			return nil, "", err
+		}
 		return &redis.Options{Network: "tcp", Addr: addr}, addr, nil
 	}
 	options, err := redis.ParseURL(addr)
 	if err != nil {
 		return nil, "", fmt.Errorf("address %q: %s", hidePassword(addr), bareReason(err, addr))
 	}
+	if options.Network == "tcp" {
+		if err := checkPort(options.Addr); err != nil {
+			return nil, "", fmt.Errorf("address %q: %w", hidePassword(addr), err)
+		}
+	}
 	return options, hidePassword(addr), nil
+}
+
+// checkPort finds ports that cannot be, where a dial would say so only much later. Names of services
+// are left to it.
+func checkPort(addr string) error {
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("address %q: %w", addr, err)
+	}
+	if n, err := strconv.Atoi(port); err == nil && (n < 1 || n > 65535) {
+		return fmt.Errorf("address %q: the port must be from 1 to 65535", addr)
+	}
+	return nil
 }
 
 // hidePassword shows an address without its credentials, also one that is no proper URL.
