@@ -122,8 +122,9 @@ func TestFrozenHolder(t *testing.T) {
 		text, _ := json.Marshal(l)
 		fmt.Printf("\nlook %s\n", text)
 	}
+	last := time.Now() // before anybody hears of this process, and may freeze it
 	say(look{Token: l.Token(), Remaining: l.Remaining()})
-	for last := time.Now(); ; {
+	for {
 		time.Sleep(time.Millisecond)
 		now := time.Now()
 		after := now.Sub(last)
