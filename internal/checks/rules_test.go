@@ -36,8 +36,8 @@ var testLibraries = []string{
 var testRooms = []string{
 	"internal/amnesia", "internal/checks", "internal/elections", "internal/embedded",
 	"internal/fakenode", "internal/fleet", "internal/holds", "internal/loopback", "internal/model",
-	"internal/mutants", "internal/nodetest", "internal/pairs", "internal/redisproc", "internal/sim",
-	"internal/ticktest",
+	"internal/mutants", "internal/nodetest", "internal/pairs", "internal/redisproc", "internal/replay",
+	"internal/sim", "internal/ticktest",
 }
 
 // exceptions are the packages whose purpose is what is otherwise refused.

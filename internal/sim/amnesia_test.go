@@ -3,6 +3,8 @@ package sim
 import (
 	"strings"
 	"testing"
+
+	"github.com/quorumlock/quorumlock/internal/replay"
 )
 
 // forgetful is the plan of a seed, with amnesia.
@@ -16,15 +18,15 @@ func forgetful(seed uint64) *Plan {
 
 // TestSchedulesWithAmnesia: whatever nodes forget, never two holders, and tokens grow.
 func TestSchedulesWithAmnesia(t *testing.T) {
-	if seed := number(t, "QUORUMLOCK_REPLAY", 0); seed != 0 {
+	if seed := replay.Number(t, "QUORUMLOCK_REPLAY", 0); seed != 0 {
 		manyPlans(t, 100, func(uint64) *Plan { return forgetful(seed) })
 		return
 	}
-	n := number(t, "QUORUMLOCK_SCHEDULES", 200)
+	n := replay.Number(t, "QUORUMLOCK_SCHEDULES", 200)
 	if testing.Short() {
 		n = min(n, 50)
 	}
-	first := number(t, "QUORUMLOCK_SEED", 1)
+	first := replay.Number(t, "QUORUMLOCK_SEED", 1)
 	manyPlans(t, n, func(i uint64) *Plan { return forgetful(first + i) })
 }
 

@@ -2,43 +2,29 @@ package sim
 
 import (
 	"fmt"
-	"os"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-)
 
-// number reads an environment variable.
-func number(t *testing.T, name string, otherwise uint64) uint64 {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
-}
+	"github.com/quorumlock/quorumlock/internal/replay"
+)
 
 // TestSchedules is the property run. QUORUMLOCK_SCHEDULES says how many schedules, QUORUMLOCK_SEED
 // the first of their seeds, and QUORUMLOCK_REPLAY replays one seed a hundred times.
 func TestSchedules(t *testing.T) {
-	if seed := number(t, "QUORUMLOCK_REPLAY", 0); seed != 0 {
+	if seed := replay.Number(t, "QUORUMLOCK_REPLAY", 0); seed != 0 {
 		many(t, 100, func(uint64) uint64 { return seed })
 		return
 	}
-	n := number(t, "QUORUMLOCK_SCHEDULES", 200)
+	n := replay.Number(t, "QUORUMLOCK_SCHEDULES", 200)
 	if testing.Short() {
 		n = min(n, 100)
 	}
-	first := number(t, "QUORUMLOCK_SEED", 1)
+	first := replay.Number(t, "QUORUMLOCK_SEED", 1)
 	many(t, n, func(i uint64) uint64 { return first + i })
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/quorumlock/quorumlock/internal/door"
 	"github.com/quorumlock/quorumlock/internal/fakenode"
+	"github.com/quorumlock/quorumlock/internal/replay"
 	"github.com/quorumlock/quorumlock/quorum"
 	"github.com/quorumlock/quorumlock/redlock"
 	"github.com/quorumlock/quorumlock/schedule"
@@ -246,8 +247,8 @@ func (p *plan) runElectors(votes *electorCounts) []string {
 func TestElectors(t *testing.T) {
 	t.Parallel()
 	var votes electorCounts
-	first := number(t, "QUORUMLOCK_TICK_SEED", 1)
-	for i := range number(t, "QUORUMLOCK_TICK_SEEDS", 4) {
+	first := replay.Number(t, "QUORUMLOCK_TICK_SEED", 1)
+	for i := range replay.Number(t, "QUORUMLOCK_TICK_SEEDS", 4) {
 		p := newPlan(first+i, nights[0])
 		synctest.Test(t, func(*testing.T) {
 			for _, line := range p.runElectors(&votes) {

@@ -4,28 +4,15 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-)
 
-// number reads an environment variable.
-func number(t *testing.T, name string, otherwise uint64) uint64 {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
-}
+	"github.com/quorumlock/quorumlock/internal/replay"
+)
 
 // seedsOf is which seeds to live through.
 func seedsOf(t *testing.T) (first, seeds uint64) {
@@ -34,7 +21,7 @@ func seedsOf(t *testing.T) (first, seeds uint64) {
 	if os.Getenv("QUORUMLOCK_TICK_SEED") != "" {
 		many = 1
 	}
-	return number(t, "QUORUMLOCK_TICK_SEED", 1), number(t, "QUORUMLOCK_TICK_SEEDS", many)
+	return replay.Number(t, "QUORUMLOCK_TICK_SEED", 1), replay.Number(t, "QUORUMLOCK_TICK_SEEDS", many)
 }
 
 // wholeDays reports whether somebody asked for more than an hour and a half of each night.
