@@ -17,7 +17,7 @@ func TestFakeNodeThatIsFull(t *testing.T) {
 
 func TestRedisThatIsFull(t *testing.T) {
 	t.Parallel()
-	requireRedis(t)
+	redisproc.Require(t)
 	server := redisproc.ForTest(t, 1)[0]
 	subject, _ := overRedis(t, server.Addr())
 	checkFull(t, subject, func() {

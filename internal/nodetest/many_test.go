@@ -90,7 +90,7 @@ func randomMany(dice *mrand.Rand, a *asker, names int) (all []*quorum.Command, p
 // batch.
 func TestManyWithTheRightToSome(t *testing.T) {
 	t.Parallel()
-	requireRedis(t)
+	redisproc.Require(t)
 	server := redisproc.ForTest(t, 1, redisproc.WithACL("user some on >secret ~mine* ~ql:h:mine* &* +@all"))[0]
 	subject, _ := overRedis(t, "redis://some:secret@"+server.Addr())
 	a := &asker{T: t, Subject: subject, keys: KeysOf("", "x")}

@@ -1,7 +1,6 @@
 package nodetest
 
 import (
-	"os"
 	"testing"
 
 	"github.com/quorumlock/quorumlock/internal/embedded"
@@ -58,24 +57,11 @@ func startMiniredis(t *testing.T) func(t *testing.T) Subject {
 
 func startRedis(t *testing.T) func(t *testing.T) Subject {
 	t.Helper()
-	requireRedis(t)
+	redisproc.Require(t)
 	server := redisproc.ForTest(t, 1)[0]
 	return func(t *testing.T) Subject {
 		s, client := overRedis(t, server.Addr())
 		s.ForgetScripts = func() { _ = client.ScriptFlush(t.Context()).Err() }
 		return s
-	}
-}
-
-// requireRedis skips the test if there is no redis-server, and fails it where one is required.
-func requireRedis(t *testing.T) {
-	t.Helper()
-	_, err := redisproc.Find()
-	switch {
-	case err == nil:
-	case os.Getenv("CI") == "true" || os.Getenv("QUORUMLOCK_REQUIRE_REDIS") == "1":
-		t.Fatalf("a real Redis is required here (CI=true or QUORUMLOCK_REQUIRE_REDIS=1): %v", err)
-	default:
-		t.Skipf("not run against a real Redis: %v", err)
 	}
 }

@@ -30,7 +30,7 @@ func TestFakeReplica(t *testing.T) {
 
 func TestRedisReplica(t *testing.T) {
 	t.Parallel()
-	requireRedis(t)
+	redisproc.Require(t)
 	servers := redisproc.ForTest(t, 2)
 	primary, _ := overRedis(t, servers[0].Addr())
 	replica, _ := overRedis(t, servers[1].Addr())

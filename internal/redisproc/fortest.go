@@ -15,8 +15,8 @@ func ForTest(tb testing.TB, count int, opts ...Option) Nodes {
 	nodes, err := Start(tb.Context(), count, opts...)
 	switch {
 	case err == nil:
-	case mayBeMissing(err) && os.Getenv("CI") != "true":
-		tb.Skip(err)
+	case mayBeMissing(err):
+		skip(tb, err)
 	default:
 		tb.Fatal(err)
 	}
@@ -31,6 +31,24 @@ func ForTest(tb testing.TB, count int, opts ...Option) Nodes {
 		}
 	})
 	return nodes
+}
+
+// Require skips a test that needs a redis-server where there is none; with CI=true or
+// QUORUMLOCK_REQUIRE_REDIS=1 it fails.
+func Require(tb testing.TB) {
+	tb.Helper()
+	if _, err := Find(); err != nil {
+		skip(tb, err)
+	}
+}
+
+// skip leaves a test out for want of something, except where nobody would notice.
+func skip(tb testing.TB, err error) {
+	tb.Helper()
+	if os.Getenv("CI") == "true" || os.Getenv("QUORUMLOCK_REQUIRE_REDIS") == "1" {
+		tb.Fatalf("nothing may be left out (CI=true or QUORUMLOCK_REQUIRE_REDIS=1): %v", err)
+	}
+	tb.Skip(err)
 }
 
 func mayBeMissing(err error) bool {

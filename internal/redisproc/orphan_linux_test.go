@@ -13,9 +13,7 @@ import (
 
 func TestNodesDieWithTheProgramThatStartedThem(t *testing.T) {
 	t.Parallel()
-	if _, err := Find(); err != nil {
-		t.Skip(err)
-	}
+	Require(t)
 	// A parent of its own, which is killed and so cannot end its children itself.
 	temp := t.TempDir()
 	parent := exec.Command(os.Args[0])

@@ -62,9 +62,7 @@ func TestATakenPortIsTriedElsewhere(t *testing.T) {
 
 func TestNoPortIsAnError(t *testing.T) {
 	t.Parallel()
-	if _, err := Find(); err != nil {
-		t.Skip(err)
-	}
+	Require(t)
 	busy := errors.New("no port left")
 	never := func(s *settings) {
 		s.reserve = func() (*loopback.Port, error) { return nil, busy }
@@ -87,7 +85,7 @@ func TestAShimThatDoesNotCompileShowsTheCompilersWords(t *testing.T) {
 	t.Parallel()
 	cc, err := exec.LookPath("false")
 	if err != nil {
-		t.Skip(err)
+		skip(t, err)
 	}
 	if _, err := compileShim(cc, t.TempDir()); err == nil || !strings.Contains(err.Error(), cc) {
 		t.Errorf("got %v, want an error that names %s", err, cc)
