@@ -255,7 +255,7 @@ func TestADefinitionUsedTwice(t *testing.T) {
 		f := newFleet(t, 3)
 		york, err := time.LoadLocation("America/New_York")
 		if err != nil {
-			t.Skip(err)
+			t.Fatal(err)
 		}
 		when := gocron.CronJob("0 6 * * *", false)
 		a := f.replica("a", 0, WithLocation(york))
