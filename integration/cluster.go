@@ -57,17 +57,22 @@ func ForTest(tb testing.TB, count int, opts ...Option) *Cluster {
 	if len(c.Nodes) != count {
 		tb.Fatalf("%d nodes, want %d", len(c.Nodes), count)
 	}
+	endWithTest(tb, c.Nodes)
+	return c
+}
+
+// endWithTest removes the nodes with the test, and shows their logs if it failed.
+func endWithTest(tb testing.TB, nodes []*Node) {
 	tb.Cleanup(func() {
 		if tb.Failed() {
-			for i, n := range c.Nodes {
+			for i, n := range nodes {
 				tb.Logf("log of node %d, %s, ends:\n%s", i, n.Addr(), n.Log())
 			}
 		}
-		if err := c.Close(); err != nil {
+		if err := closeNodes(nodes); err != nil {
 			tb.Error(err)
 		}
 	})
-	return c
 }
 
 // Addrs are the nodes' addresses, host:port, in their order. They stay the same over restarts.
@@ -89,10 +94,12 @@ func (c *Cluster) URLs(scheme, userinfo string) []string {
 }
 
 // Close removes the containers, whatever state they are in. It may be called twice.
-func (c *Cluster) Close() error {
-	errs := make([]error, len(c.Nodes))
+func (c *Cluster) Close() error { return closeNodes(c.Nodes) }
+
+func closeNodes(nodes []*Node) error {
+	errs := make([]error, len(nodes))
 	var closing sync.WaitGroup
-	for i, n := range c.Nodes {
+	for i, n := range nodes {
 		if n != nil {
 			closing.Go(func() { errs[i] = n.close() })
 		}

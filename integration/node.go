@@ -33,8 +33,10 @@ const label = "quorumlock.integration"
 //go:embed start.sh
 var startScript []byte
 
-// redisPort is where a server listens inside its container.
-var redisPort = network.MustParsePort("6379/tcp")
+// redisPort is where a server listens inside its container, unless it shares another's network.
+const redisPort = 6379
+
+func tcp(port int) string { return fmt.Sprintf("%d/tcp", port) }
 
 // A Node is one redis-server in a container, behind a proxy. Its methods may be called concurrently;
 // those that change it wait for each other.
@@ -72,15 +74,13 @@ func startNode(ctx context.Context, image string, s settings) (*Node, error) {
 	defer n.mu.Unlock()
 	got, err := testcontainers.GenericContainer(ctx, testcontainers.GenericContainerRequest{
 		ContainerRequest: testcontainers.ContainerRequest{
-			Image:        image,
-			Entrypoint:   []string{"sh", startFile},
-			Cmd:          []string{configFile(n.id)},
-			ExposedPorts: []string{redisPort.String()},
-			Labels:       map[string]string{label: os.Getenv("QUORUMLOCK_RUN")},
-			Files:        files,
-			HostConfigModifier: func(h *container.HostConfig) {
-				h.PortBindings = network.PortMap{redisPort: {{HostIP: netip.MustParseAddr("127.0.0.1")}}}
-			},
+			Image:              image,
+			Entrypoint:         []string{"sh", startFile},
+			Cmd:                append([]string{configFile(n.id)}, s.args...),
+			ExposedPorts:       s.exposed(),
+			Labels:             map[string]string{label: os.Getenv("QUORUMLOCK_RUN")},
+			Files:              files,
+			HostConfigModifier: s.attach,
 		},
 		Started: true,
 		Logger:  quiet{},
@@ -92,6 +92,30 @@ func startNode(ctx context.Context, image string, s settings) (*Node, error) {
 		return n, n.wrap("start", err)
 	}
 	return n, n.wrap("start", n.connect(ctx))
+}
+
+// exposed are the ports that are mapped: those of all who use this container's network.
+func (s *settings) exposed() (ports []string) {
+	if s.lender != nil {
+		return nil
+	}
+	for _, port := range append([]int{s.port}, s.lent...) {
+		ports = append(ports, tcp(port))
+	}
+	return ports
+}
+
+// attach leads the container's ports to 127.0.0.1, or gives it another container's network.
+func (s *settings) attach(h *container.HostConfig) {
+	if s.lender != nil {
+		h.NetworkMode = container.NetworkMode("container:" + s.lender.container.ID)
+		return
+	}
+	h.PortBindings = network.PortMap{}
+	for _, port := range s.exposed() {
+		h.PortBindings[network.MustParsePort(port)] =
+			[]network.PortBinding{{HostIP: netip.MustParseAddr("127.0.0.1")}}
+	}
 }
 
 // quiet is testcontainers' logger: what is worth knowing comes as an error.
@@ -132,7 +156,11 @@ func (n *Node) files() ([]testcontainers.ContainerFile, error) {
 // connect asks where the container is now, waits until this very server answers there, leads the
 // ways to it, and waits until it has its data.
 func (n *Node) connect(ctx context.Context) error {
-	port, err := n.container.MappedPort(ctx, redisPort.String())
+	at := n.container
+	if lender := n.settings.lender; lender != nil {
+		at = lender.container // there from the lender's start on
+	}
+	port, err := at.MappedPort(ctx, tcp(n.settings.port))
 	if err != nil {
 		return err
 	}
@@ -180,7 +208,7 @@ func (n *Node) awaitReady(ctx context.Context) error {
 			led = last == nil
 			return false
 		}
-		if !strings.Contains(info, "\nloading:0") {
+		if strings.Contains(info, "\nloading:1") {
 			last = errors.New("it still loads its data")
 		}
 		return last == nil

@@ -15,6 +15,10 @@ type settings struct {
 	ca       *Authority
 	clock    bool
 	secret   string // of the user that Do is
+	port     int    // where it listens
+	args     []string
+	lender   *Node // whose network it uses; nil: its own
+	lent     []int // ports of those who use its network
 }
 
 // WithConfig adds lines of redis.conf after our own, so that they win.
@@ -44,7 +48,7 @@ func WithClock() Option {
 }
 
 func collect(opts []Option) settings {
-	s := settings{secret: rand.Text()}
+	s := settings{secret: rand.Text(), port: redisPort}
 	for _, opt := range opts {
 		opt(&s)
 	}
@@ -70,6 +74,7 @@ func (s *settings) config() (lines []string) {
 	lines = []string{
 		"bind * -::*", // of the container; the engine maps it to 127.0.0.1
 		"protected-mode no",
+		fmt.Sprint("port ", s.port),
 		"dir " + home + "/data",
 		`save ""`,
 		"appendonly no",

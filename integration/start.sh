@@ -9,4 +9,4 @@ if [ -e /quorumlock/clock ]; then
 	export LD_PRELOAD=/usr/lib/quorumlock-clock.so QUORUMLOCK_CLOCK_FILE=/quorumlock/clock
 	[ -e "$LD_PRELOAD" ] || export LD_PRELOAD=/quorumlock/clock.so
 fi
-exec redis-server "$1"
+exec redis-server "$@"
