@@ -18,6 +18,9 @@ const askTimeout = 5 * time.Second
 func (n *Node) Do(ctx context.Context, command ...any) (any, error) {
 	n.mu.Lock()
 	mapped := n.mapped
+	if what := changeOf(command); what != "" {
+		n.note(what)
+	}
 	n.mu.Unlock()
 	if mapped == "" {
 		return nil, fmt.Errorf("integration: %v to %s: it is down", command[0], n.Addr())

@@ -38,7 +38,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	go removeOnInterrupt(dir)
-	return m.Run()
+	return endRows(m.Run())
 }
 
 // removeOnInterrupt removes all containers of this process when it is told to end.

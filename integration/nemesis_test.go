@@ -184,6 +184,7 @@ func (s *stage) strike(m misfortune) {
 		s.must(m.end(s, node, process))
 	}
 	f.end = now()
+	exercised("histories: "+m.what, m.what)
 	s.mu.Lock()
 	s.history.faults = append(s.history.faults, f)
 	s.mu.Unlock()

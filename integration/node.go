@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -52,6 +53,7 @@ type Node struct {
 	mapped    string // where the engine has it; "" while it is down
 	paused    bool
 	offset    time.Duration // of its wall clock
+	faults    []string      // that were done to it
 	closed    bool
 }
 
@@ -389,7 +391,11 @@ func (n *Node) change(what string, do func(context.Context) error) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), faultTimeout)
 	defer cancel()
-	return n.wrap(what, do(ctx))
+	err := do(ctx)
+	if err == nil && !slices.Contains(restores, what) {
+		n.note(what)
+	}
+	return n.wrap(what, err)
 }
 
 func (n *Node) wrap(what string, err error) error {

@@ -26,7 +26,9 @@ type rig struct {
 
 func on(t *testing.T, count int, opts ...Option) *rig {
 	t.Helper()
-	return &rig{T: t, Cluster: ForTest(t, count, opts...)}
+	c := ForTest(t, count, opts...)
+	exercise(t, c.Nodes)
+	return &rig{T: t, Cluster: c}
 }
 
 // open makes a client. Without nodes of its own it gets the cluster's; without a TTL, ttl.

@@ -30,6 +30,7 @@ func onPair(t *testing.T) *pairRig {
 	r := &pairRig{rig: on(t, 2)}
 	r.pair = PairForTest(t, WithConfig("min-replicas-to-write 1",
 		fmt.Sprintf("min-replicas-max-lag %d", int(pairLag.Seconds()))))
+	exercise(t, r.pair.all())
 	return r
 }
 
