@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -12,85 +11,85 @@ import (
 
 // A verdict is what became of the ticks that were due.
 type verdict struct {
-	due, once, twice, cut int
-	missed                map[string]int // lawfully, by reason
-	missedAt              map[int64]string
-	trouble               []string // what must not have happened
+	due, once, twice int
+	cut              int            // begun and not ended
+	by               map[string]int // replica: ticks that it ran
+	missed           []miss         // lawfully
+	trouble          []string       // what must not have happened
 }
 
-// recovery is how long after its end a fault can cost ticks: a node without its memory gives no vote
-// for MaxTTL, and a dead winner's run lock lives as long.
-const recovery = ttl + time.Second
+// A miss is a tick that nobody ran, and why.
+type miss struct {
+	at time.Time
+	reason
+}
 
-// judge counts what was run against what was due. The reason of a tick that was not run has to be one
-// of those that docs/guarantees.md gives, and there has to have been a fault that can be its cause.
+// judge counts what was run against what was due. A tick that was not run has to have one of the reasons
+// of docs/guarantees.md, and the records have to show it: see explain.
 func judge(from, until time.Time, records []record, faults []fault) verdict {
-	v := verdict{missed: map[string]int{}, missedAt: map[int64]string{}}
-	runs, done := map[int64][]record{}, map[int64]bool{}
-	said := map[int64]map[string]bool{}
+	v := verdict{by: map[string]int{}}
+	runs, done, said := map[int64][]record{}, map[int64]bool{}, map[int64][]record{}
 	for _, r := range records {
 		switch r.Kind {
-		case "run":
+		case isRun:
 			runs[r.At] = append(runs[r.At], r)
-		case "done":
+		case isDone:
 			done[r.At] = true
-		case "no":
-			if said[r.At] == nil {
-				said[r.At] = map[string]bool{}
-			}
-			said[r.At][r.Why] = true
+		case isNo:
+			said[r.At] = append(said[r.At], r)
 		}
 	}
-	for at := from; at.Before(until); at = at.Add(time.Second) {
+	for at := from; at.Before(until); at = at.Add(every) {
 		v.due++
 		ms := at.UnixMilli()
 		switch n := len(runs[ms]); {
 		case n == 1:
 			v.once++
+			v.by[place(runs[ms][0].Replica)]++
 			if !done[ms] {
 				v.cut++
 			}
 		case n > 1:
 			v.twice++
-			v.fault("%s ran on %s and %s", clockTime(ms), runs[ms][0].Replica, runs[ms][1].Replica)
+			v.fault("%s ran on %s and %s", clockTime(at), runs[ms][0].Replica, runs[ms][1].Replica)
 		default:
-			v.miss(ms, said[ms], faults)
+			v.miss(at, said[ms], runs, faults)
+		}
+	}
+	for ms := range runs {
+		if at := time.UnixMilli(ms); !at.Equal(at.Truncate(every)) {
+			v.fault("%s.%03d ran, which is no instant of the schedule", clockTime(at), ms%1000)
 		}
 	}
 	v.judgeTokens(runs)
 	return v
 }
 
+// place is the replica that a process is: "web-2" of "web-2.1".
+func place(process string) string {
+	name, _, _ := strings.Cut(process, ".")
+	return name
+}
+
 func (v *verdict) fault(format string, args ...any) {
 	v.trouble = append(v.trouble, fmt.Sprintf(format, args...))
 }
 
-// miss finds the reason of a tick that nobody ran.
-func (v *verdict) miss(ms int64, said map[string]bool, faults []fault) {
-	at := time.UnixMilli(ms)
-	for _, f := range faults {
-		// A winner that is struck up to the end of its run loses the tick.
-		if at.Before(f.from.Add(-time.Second)) || at.After(f.to.Add(recovery)) {
-			continue
-		}
-		why := ""
-		switch {
-		case f.replica >= 0 && (said["taken"] || said["passed over"]):
-			why = "the winner was struck after its commit, or its run lock lived on"
-		case f.majority:
-			why = "no majority of the nodes, or of their votes"
-		case f.node >= 0 && said["undecided"]:
-			why = "undecided until Grace"
-		default:
-			continue
-		}
-		why += ": " + map[bool]string{true: "replica", false: "node"}[f.replica >= 0] + " " + f.what
-		v.missed[why]++
-		v.missedAt[ms] = why
+func (v *verdict) miss(
+	at time.Time, said []record, runs map[int64][]record, faults []fault,
+) {
+	if why, ok := explain(at, said, runs, faults); ok {
+		v.missed = append(v.missed, miss{at, why})
 		return
 	}
-	words := strings.Join(slices.Sorted(maps.Keys(said)), ", ")
-	v.fault("%s did not run, for no reason; replicas said: %s", clockTime(ms), cmp.Or(words, "nothing"))
+	words := "nothing"
+	for i, r := range said {
+		if i == 0 {
+			words = ""
+		}
+		words += fmt.Sprintf("\n      %s: %s", r.Replica, r.Text)
+	}
+	v.fault("%s did not run, and the records show no reason; replicas said: %s", clockTime(at), words)
 }
 
 // judgeTokens: later ticks have larger fencing tokens.
@@ -99,30 +98,60 @@ func (v *verdict) judgeTokens(runs map[int64][]record) {
 	for _, ms := range slices.Sorted(maps.Keys(runs)) {
 		for _, r := range runs[ms] {
 			if r.Token <= last {
-				v.fault("%s has token %d, not above %d before it", clockTime(ms), r.Token, last)
+				v.fault("%s has token %d, not above %d before it", clockTime(time.UnixMilli(ms)), r.Token, last)
 			}
 			last = r.Token
 		}
 	}
 }
 
-func clockTime(ms int64) string { return time.UnixMilli(ms).UTC().Format("15:04:05") }
+func clockTime(t time.Time) string { return t.UTC().Format("15:04:05") }
 
 // print shows the table.
-func (v verdict) print(out io.Writer) {
-	lawful := 0
-	for _, n := range v.missed {
-		lawful += n
-	}
+func (v verdict) print(out io.Writer, faults []fault) {
 	fmt.Fprintf(out, "\nticks due %d   ran once %d   ran twice %d   missed with a reason %d   wrong %d\n",
-		v.due, v.once, v.twice, lawful, len(v.trouble))
+		v.due, v.once, v.twice, len(v.missed), len(v.trouble))
+	for i := range replicas {
+		name := fmt.Sprintf("web-%d", i+1)
+		fmt.Fprintf(out, "  %s ran %d, its clock off by %v\n", name, v.by[name], standing[i])
+	}
 	if v.cut > 0 {
 		fmt.Fprintf(out, "  %d runs were cut short: their replica was killed, or lost its lock\n", v.cut)
 	}
-	for _, why := range slices.Sorted(maps.Keys(v.missed)) {
-		fmt.Fprintf(out, "  %d missed: %s\n", v.missed[why], why)
+	kinds := map[string]int{}
+	for _, m := range v.missed {
+		kinds[m.kind]++
+	}
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		fmt.Fprintf(out, "  %d missed: %s\n", kinds[kind], kind)
+	}
+	v.printFaults(out, faults)
+	for _, m := range v.missed {
+		fmt.Fprintf(out, "  %s missed: %s\n", clockTime(m.at), m.detail)
 	}
 	for _, what := range v.trouble {
 		fmt.Fprintln(out, "  MUST NOT HAPPEN:", what)
+	}
+}
+
+// printFaults shows how often each happened, and how many ticks it took.
+func (v verdict) printFaults(out io.Writer, faults []fault) {
+	type count struct{ times, took int }
+	counts := map[string]*count{}
+	for _, f := range faults {
+		name := f.kind()
+		if counts[name] == nil {
+			counts[name] = &count{}
+		}
+		counts[name].times++
+		for _, m := range v.missed {
+			if m.fault.from.Equal(f.from) {
+				counts[name].took++
+			}
+		}
+	}
+	fmt.Fprintf(out, "  %d faults:\n", len(faults))
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(out, "    %-48s x%-3d ticks that it took: %d\n", name, counts[name].times, counts[name].took)
 	}
 }

@@ -8,40 +8,127 @@ import (
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// on is a record of the tick so many seconds after noon.
-func on(second int, kind, replica string, token uint64, why string) record {
-	at := noon.Add(time.Duration(second) * time.Second).UnixMilli()
-	return record{Kind: kind, Replica: replica, At: at, Token: token, Why: why}
+func after(seconds float64) time.Time {
+	return noon.Add(time.Duration(seconds * float64(time.Second)))
 }
+
+// ran is a run of the tick so many seconds after noon.
+func ran(second float64, replica string, token uint64) record {
+	return record{Kind: isRun, Replica: replica, At: after(second).UnixMilli(), Token: token}
+}
+
+// no is a record of tick 1, which was not run.
+func no(replica, why, holder string, silent ...int) record {
+	return record{Kind: isNo, Replica: replica, At: after(1).UnixMilli(), Why: why, Holder: holder,
+		Text: why, silent: silent}
+}
+
+// struckNodes and struckReplica are faults between these seconds after noon.
+func struckNodes(from, to float64, nodes ...int) fault {
+	return fault{what: "frozen", replica: -1, nodes: nodes, from: after(from), to: after(to)}
+}
+
+func struckReplica(from, to float64, process string, change func(*fault)) fault {
+	f := fault{what: "struck", replica: 1, process: process, from: after(from), to: after(to)}
+	change(&f)
+	return f
+}
+
+func stopped(f *fault) { f.stops = true }
+func cutOff(f *fault)  { f.onWays = true }
+func skewed(*fault)    {}
 
 func TestTheJudgeSeesWhatMustNotHappen(t *testing.T) {
 	t.Parallel()
-	killed := []fault{{what: "killed", node: -1, from: noon, to: noon.Add(time.Second)}}
+	first := ran(0, "web-1.1", 1)
+	const none = "12:00:01 did not run"
 	for name, tc := range map[string]struct {
 		records []record
-		faults  []fault
+		fault   fault
 		want    string // in the only trouble; none: lawful
+		why     string // of the miss, if it is lawful
 	}{
-		"all once": {records: []record{on(0, "run", "a", 1, ""), on(1, "run", "b", 2, "")}},
-		"one twice": {records: []record{on(0, "run", "a", 1, ""), on(1, "run", "b", 2, ""),
-			on(1, "run", "a", 3, "")}, want: "12:00:01 ran on b and a"},
-		"a token that falls": {records: []record{on(0, "run", "a", 5, ""), on(1, "run", "b", 4, "")},
-			want: "has token 4"},
-		"missed, and nothing was wrong": {records: []record{on(0, "run", "a", 1, ""),
-			on(1, "no", "b", 0, "taken")}, want: "12:00:01 did not run"},
-		"missed, its winner killed": {records: []record{on(0, "run", "a", 1, ""),
-			on(1, "no", "b", 0, "taken")}, faults: killed},
-		"missed, and nobody said why": {records: []record{on(0, "run", "a", 1, "")}, faults: killed,
+		"all once":           {records: []record{first, ran(1, "web-2.1", 2)}},
+		"one twice":          {records: []record{first, ran(1, "web-2.1", 2), ran(1, "web-1.1", 3)}, want: "12:00:01 ran on web-2.1 and web-1.1"},
+		"a token that falls": {records: []record{ran(0, "web-1.1", 5), ran(1, "web-2.1", 4)}, want: "has token 4"},
+		"no instant":         {records: []record{first, ran(1, "web-2.1", 2), ran(1.5, "web-2.1", 3)}, want: "12:00:01.500 ran"},
+		"nothing was wrong":  {records: []record{first, no("web-1.1", taken, "web-2.1")}, want: none},
+		"nobody said why": {records: []record{first}, fault: struckReplica(1, 3, "web-2.1", stopped),
 			want: "said: nothing"},
+
+		"its winner was stopped": {records: []record{first, no("web-1.1", taken, "web-2.1")},
+			fault: struckReplica(1, 3, "web-2.1", stopped), why: "web-1.1 says that web-2.1 had it on record"},
+		"its claimer was stopped": {records: []record{first, no("web-1.1", undecided, "web-2.1")},
+			fault: struckReplica(1.1, 3, "web-2.1", stopped), why: "web-2.1 had claimed it"},
+		"another replica was stopped": {records: []record{first, no("web-1.1", taken, "web-2.1")},
+			fault: struckReplica(1, 3, "web-3.1", stopped), want: none},
+		"the winner's process of before was stopped": {records: []record{first,
+			no("web-1.1", taken, "web-2.2")}, fault: struckReplica(1, 3, "web-2.1", stopped), want: none},
+		"the winner had been stopped long before": {records: []record{first,
+			no("web-1.1", taken, "web-2.1")}, fault: struckReplica(0, 0.5, "web-2.1", stopped), want: none},
+		"the winner was stopped long after": {records: []record{first,
+			no("web-1.1", taken, "web-2.1")}, fault: struckReplica(2.5, 4, "web-2.1", stopped), want: none},
+		"the winner's clock was wrong": {records: []record{first, no("web-1.1", taken, "web-2.1")},
+			fault: struckReplica(1, 3, "web-2.1", skewed), want: none},
+		"the winner was cut off before": {records: []record{first, no("web-1.1", taken, "web-2.1")},
+			fault: struckReplica(-1, 3, "web-2.1", cutOff), why: "web-2.1 had it on record"},
+
+		"three nodes were struck": {records: []record{first, no("web-1.1", undecided, "", 0, 1, 2)},
+			fault: struckNodes(0.5, 3, 0, 1, 2), why: "no vote of nodes 1, 2, 3"},
+		"three nodes were struck, others were silent": {records: []record{first,
+			no("web-1.1", undecided, "", 2, 3, 4)}, fault: struckNodes(0.5, 3, 0, 1, 2), want: none},
+		"two nodes were struck": {records: []record{first, no("web-1.1", undecided, "", 0, 1)},
+			fault: struckNodes(0.5, 3, 0, 1), want: none},
+		"two nodes were struck that may know of a rival": {records: []record{first,
+			no("web-1.1", undecided, "web-2.1", 0, 1)}, fault: struckNodes(0.5, 3, 0, 1),
+			why: "saw marks of web-2.1, and nothing of nodes 1, 2"},
+		"three nodes had been struck long before": {records: []record{first,
+			no("web-1.1", undecided, "", 0, 1, 2)}, fault: struckNodes(-9, -6, 0, 1, 2), want: none},
+
+		"passed over, the run's replica was stopped": {records: []record{first,
+			no("web-2.1", passedOver, "web-1.1")}, fault: struckReplica(0, 3, "web-1.1", stopped),
+			why: "web-2.1 met the run lock of web-1.1, which ran 12:00:00"},
+		"passed over, and nobody had run": {records: []record{first,
+			no("web-2.1", passedOver, "web-3.1")}, fault: struckReplica(0, 3, "web-3.1", stopped), want: none},
+		"passed over, another was stopped": {records: []record{first,
+			no("web-2.1", passedOver, "web-1.1")}, fault: struckReplica(0, 3, "web-3.1", stopped), want: none},
+		"passed over, three nodes could not free it": {records: []record{first,
+			no("web-2.1", passedOver, "web-1.1")}, fault: struckNodes(0, 0.9, 0, 1, 2), why: "met the run lock"},
+		"passed over, two nodes were struck": {records: []record{first,
+			no("web-2.1", passedOver, "web-1.1")}, fault: struckNodes(0, 0.9, 0, 1), want: none},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := judge(noon, noon.Add(2*time.Second), tc.records, tc.faults)
+			v := judge(noon, after(2), tc.records, []fault{tc.fault})
 			lawful := tc.want == ""
 			if lawful && len(v.trouble) > 0 ||
 				!lawful && (len(v.trouble) != 1 || !strings.Contains(v.trouble[0], tc.want)) {
 				t.Errorf("got %q, want %q", v.trouble, tc.want)
 			}
+			if tc.why == "" {
+				return
+			}
+			if len(v.missed) != 1 || !strings.Contains(v.missed[0].detail, tc.why) ||
+				!strings.Contains(v.missed[0].detail, tc.fault.what) {
+				t.Errorf("got %v, want %q and the fault", v.missed, tc.why)
+			}
 		})
+	}
+}
+
+func TestThePictureHasEveryRunAndEveryFault(t *testing.T) {
+	t.Parallel()
+	records := []record{ran(0, "web-1.1", 1), ran(2, "web-3.2", 2), no("web-1.1", undecided, "", 0, 1, 2)}
+	faults := []fault{struckNodes(0.5, 3, 0, 1, 2), struckReplica(4, 5, "web-2.1", stopped)}
+	until := after(2*band.Seconds() + 3)
+	v := judge(noon, until, records, faults)
+	got := string(picture(noon, until, records, faults, v))
+	for text, times := range map[string]int{
+		"<circle": 3, "<rect": 1 + 3 + 1, "web-1.1 ran 12:00:00": 1, "web-3.2 ran 12:00:02": 1,
+		"no vote of nodes 1, 2, 3": 1, ">frozen</text>": 1, ">node 5</text>": 3, "NaN": 0,
+	} {
+		if n := strings.Count(got, text); n != times {
+			t.Errorf("%q is there %d times, want %d", text, n, times)
+		}
 	}
 }

@@ -7,81 +7,121 @@ import (
 	"time"
 )
 
-// The picture's measures, in pixels.
+// The picture's measures, in pixels. Time goes on in a new band after so long.
 const (
-	left, top = 130, 50
-	row       = 26
-	least     = 900
+	left, right, top = 150, 20, 40
+	row              = 24
+	wide             = 1100
+	band             = 4 * time.Minute
+	tall             = (replicas+1+nodes)*row + 44 // of a band
 )
+
+// A drawing is the picture while it is made.
+type drawing struct {
+	bytes.Buffer
+	from, until time.Time
+	perSecond   float64
+}
 
 // picture draws the timeline as SVG: a row for each replica with a mark for each run, a row for ticks
 // that nobody ran, a row for each node; and in all of them the faults.
 func picture(from, until time.Time, records []record, faults []fault, v verdict) []byte {
-	perSecond := max(8.0, float64(least)/until.Sub(from).Seconds())
-	x := func(at time.Time) float64 { return left + at.Sub(from).Seconds()*perSecond }
-	replicaRow := func(i int) int { return top + i*row }
-	missedRow := top + replicas*row
-	nodeRow := func(i int) int { return missedRow + row + i*row }
-	width, height := int(x(until))+20, nodeRow(nodes)+20
-
-	var b bytes.Buffer
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n",
-		width, height)
-	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="white"/>`+"\n", width, height)
-	fmt.Fprintf(&b, `<text x="10" y="20" font-size="14">%d ticks due, %d ran once, %d twice, %d missed with a reason, %d wrong</text>`+"\n",
-		v.due, v.once, v.twice, len(v.missedAt), len(v.trouble))
-	label := func(y int, text string) {
-		fmt.Fprintf(&b, `<text x="10" y="%d">%s</text><line x1="%d" y1="%d" x2="%d" y2="%d" stroke="#ddd"/>`+"\n",
-			y+row/2+4, html.EscapeString(text), left, y+row/2, width-20, y+row/2)
-	}
-	for i := range replicas {
-		label(replicaRow(i), fmt.Sprintf("replica %d runs", i+1))
-	}
-	label(missedRow, "nobody ran")
-	for i := range nodes {
-		label(nodeRow(i), fmt.Sprintf("node %d", i+1))
+	span := min(until.Sub(from), band)
+	d := &drawing{from: from, until: until, perSecond: wide / span.Seconds()}
+	bands := int((until.Sub(from) + band - 1) / band)
+	width, height := left+wide+right, top+bands*tall
+	d.add(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d"`, width, height)
+	d.add(` viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n", width, height)
+	d.add(`<rect width="%d" height="%d" fill="white"/>`+"\n", width, height)
+	d.add(`<text x="10" y="22" font-size="14">%d ticks due, %d ran once, %d twice, `,
+		v.due, v.once, v.twice)
+	d.add("%d missed with a reason, %d wrong; %d faults</text>\n",
+		len(v.missed), len(v.trouble), len(faults))
+	for i := range bands {
+		d.axes(i)
 	}
 	for _, f := range faults {
-		for _, y := range f.rows(replicaRow, nodeRow) {
-			fmt.Fprintf(&b, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="#e9c46a" opacity="0.7"><title>%s</title></rect>`+"\n",
-				x(f.from), y+2, max(2, x(f.to)-x(f.from)), row-4, html.EscapeString(f.whom()+": "+f.what))
-		}
-		fmt.Fprintf(&b, `<text x="%.1f" y="%d" font-size="8" fill="#555">%s</text>`+"\n",
-			x(f.from), f.rows(replicaRow, nodeRow)[0]+row/2+12, html.EscapeString(f.what))
+		d.fault(f)
 	}
 	for _, r := range records {
-		if at := time.UnixMilli(r.At); r.Kind != "run" || at.Before(from) || !at.Before(until) {
-			continue
-		}
+		at := time.UnixMilli(r.At)
 		var i, start int
-		if _, err := fmt.Sscanf(r.Replica, "web-%d.%d", &i, &start); err != nil {
+		if _, err := fmt.Sscanf(r.Replica, "web-%d.%d", &i, &start); err != nil || r.Kind != isRun {
 			continue
 		}
-		fmt.Fprintf(&b, `<circle cx="%.1f" cy="%d" r="2.5" fill="#2a6f97"/>`+"\n",
-			x(time.UnixMilli(r.At)), replicaRow(i-1)+row/2)
+		d.dot(at, i-1, 2, "#1d5c87", fmt.Sprintf("%s ran %s", r.Replica, clockTime(at)))
 	}
-	for ms, why := range v.missedAt {
-		fmt.Fprintf(&b, `<circle cx="%.1f" cy="%d" r="3" fill="#d62828"><title>%s</title></circle>`+"\n",
-			x(time.UnixMilli(ms)), missedRow+row/2, html.EscapeString(why))
+	for _, m := range v.missed {
+		d.dot(m.at, replicas, 3, "#d62828", clockTime(m.at)+": "+m.detail)
 	}
-	every := 10 * time.Second
-	for until.Sub(from)/every > 40 {
-		every *= 3
-	}
-	for at := from; !at.After(until); at = at.Add(every) {
-		fmt.Fprintf(&b, `<text x="%.1f" y="%d" fill="#777">%v</text>`+"\n", x(at), top-8, at.Sub(from))
-	}
-	fmt.Fprintln(&b, "</svg>")
-	return b.Bytes()
+	d.add("</svg>\n")
+	return d.Bytes()
 }
 
-// rows are those that the fault is drawn in.
-func (f fault) rows(replicaRow, nodeRow func(int) int) (ys []int) {
-	if f.replica >= 0 {
-		return []int{replicaRow(f.replica)}
+func (d *drawing) add(format string, args ...any) { fmt.Fprintf(d, format, args...) }
+
+// place is where a moment is in this row.
+func (d *drawing) place(at time.Time, line int) (x float64, y int) {
+	i := int(at.Sub(d.from) / band)
+	into := at.Sub(d.from) - time.Duration(i)*band
+	return left + into.Seconds()*d.perSecond, top + i*tall + line*row
+}
+
+// axes draws the rows and the time of band i.
+func (d *drawing) axes(i int) {
+	begin := d.from.Add(time.Duration(i) * band)
+	end := begin.Add(min(band, d.until.Sub(begin)))
+	for line := range replicas + 1 + nodes {
+		x, y := d.place(begin, line)
+		text := fmt.Sprintf("node %d", line-replicas)
+		switch {
+		case line < replicas:
+			text = fmt.Sprintf("web-%d", line+1)
+			if ahead := standing[line]; ahead != 0 {
+				text += fmt.Sprintf(", clock %+.0f s", ahead.Seconds())
+			}
+		case line == replicas:
+			text = "nobody ran"
+		}
+		d.add(`<text x="10" y="%d">%s</text>`, y+row/2+4, text)
+		d.add(`<line x1="%.0f" y1="%d" x2="%.1f" y2="%d" stroke="#ddd"/>`+"\n", x, y+row/2,
+			x+end.Sub(begin).Seconds()*d.perSecond, y+row/2)
 	}
-	for k := range f.count {
-		ys = append(ys, nodeRow((f.node+k)%nodes))
+	for at := begin; at.Before(end); at = at.Add(10 * time.Second) {
+		x, y := d.place(at, replicas+1+nodes)
+		d.add(`<text x="%.1f" y="%d" font-size="10" fill="#777">%v</text>`+"\n", x, y+12, at.Sub(d.from))
 	}
-	return ys
+}
+
+// colors of faults, by what they struck.
+const nodeColor, replicaColor = "#e9c46a", "#9ccfb1"
+
+// fault draws a fault in the rows of those that it struck.
+func (d *drawing) fault(f fault) {
+	lines, color := []int{f.replica}, replicaColor
+	if f.replica < 0 {
+		lines, color = nil, nodeColor
+		for _, n := range f.nodes {
+			lines = append(lines, replicas+1+n)
+		}
+	}
+	for _, line := range lines {
+		x, y := d.place(f.from, line)
+		d.add(`<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s" opacity="0.7">`,
+			x, y+2, max(2, f.to.Sub(f.from).Seconds()*d.perSecond), row-4, color)
+		d.add("<title>%s</title></rect>\n", html.EscapeString(f.String()))
+	}
+	x, y := d.place(f.from, lines[0])
+	d.add(`<text x="%.1f" y="%d" font-size="8" fill="#555">%s</text>`+"\n", x, y+8,
+		html.EscapeString(f.what))
+}
+
+// dot marks a tick.
+func (d *drawing) dot(at time.Time, line int, radius float64, color, title string) {
+	if at.Before(d.from) || !at.Before(d.until) {
+		return
+	}
+	x, y := d.place(at, line)
+	d.add(`<circle cx="%.1f" cy="%d" r="%g" fill="%s"><title>%s</title></circle>`+"\n",
+		x, y+row/2, radius, color, html.EscapeString(title))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,58 +23,81 @@ import (
 // replicaMode is the first argument of a process that is a replica.
 const replicaMode = "replica"
 
-// The job: one tick each second, of which each takes a while.
+// The job: one tick each second, of which each takes a while. Its Grace is the default, its interval.
 const (
 	jobName = "every second"
 	jobCron = "* * * * * *"
+	every   = time.Second
+	grace   = every
 	takes   = 100 * time.Millisecond
 	ttl     = 2 * time.Second
 )
 
-// A record is one line that a replica writes, at once, so that what was written is there also when
-// the process is killed.
-type record struct {
-	Kind    string // "ready", "run", "done", "no"
-	Replica string
-	At      int64 // the tick's instant, ms
-	Token   uint64
-	When    int64  // this machine's clock, ms
-	Why     string // "no"
-}
-
 // replicaMain is a replica: what an application's main would be, and its diary. It ends when its
-// standard input does, so that it outlives nobody.
+// standard input does, so that it outlives nobody; what comes there before sets its clock.
 func replicaMain(args []string) int {
 	flags := flag.NewFlagSet(replicaMode, flag.ContinueOnError)
 	name, addrs := flags.String("name", "", ""), flags.String("addrs", "", "")
+	ahead := flags.Duration("ahead", 0, "")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		cancel()
-	}()
-	var writing sync.Mutex
-	write := func(r record) {
-		r.Replica, r.When = *name, time.Now().UnixMilli()
-		line, err := json.Marshal(r)
-		if err != nil {
-			panic(err) // plain strings and numbers
-		}
-		writing.Lock()
-		defer writing.Unlock()
-		_, _ = os.Stdout.Write(append(line, '\n'))
+	d := &diary{name: *name}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	err := d.setClock(*ahead)
+	if err == nil {
+		go func() { cancel(d.obey(os.Stdin)) }()
+		err = serve(ctx, *name, strings.Split(*addrs, ","), d)
 	}
-	if err := serve(ctx, *name, strings.Split(*addrs, ","), write); err != nil {
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", *name, err)
 		return 1
 	}
 	return 0
 }
 
+// A diary writes a replica's records.
+type diary struct {
+	name string
+	mu   sync.Mutex // one line at a time
+}
+
+func (d *diary) write(r record) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r.Replica, r.When = d.name, time.Now().UnixMilli()
+	line, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // plain strings and numbers
+	}
+	_, _ = os.Stdout.Write(append(line, '\n'))
+}
+
+func (d *diary) setClock(ahead time.Duration) error {
+	err := setClock(ahead)
+	if err == nil {
+		d.write(record{Kind: isClock})
+	}
+	return err
+}
+
+// obey sets the clock to what each line says, until there are no more.
+func (d *diary) obey(in io.Reader) error {
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		ahead, err := time.ParseDuration(lines.Text())
+		if err == nil {
+			err = d.setClock(ahead)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // serve runs the job until ctx ends.
-func serve(ctx context.Context, name string, addrs []string, write func(record)) error {
+func serve(ctx context.Context, name string, addrs []string, d *diary) error {
 	quiet := slog.New(slog.DiscardHandler)
 	client, err := redlock.New(redlock.Config{Addrs: addrs, TTL: ttl, Identity: name, Logger: quiet})
 	if err != nil {
@@ -82,47 +106,36 @@ func serve(ctx context.Context, name string, addrs []string, write func(record))
 	defer client.Close()
 	s, err := schedule.New(client, schedule.WithLogger(quiet),
 		schedule.WithObserver(&schedule.Observer{Skipped: func(e schedule.TickEvent) {
-			write(record{Kind: "no", At: e.Tick.At.UnixMilli(), Why: reason(e.Err)})
+			d.write(refusal(e.Tick.At, e.Err))
 		}}))
 	if err != nil {
 		return err
 	}
-	_, err = s.Add(jobName, gocron.CronJob(jobCron, true), func(ctx context.Context, tick schedule.Tick) error {
-		r := record{Kind: "run", At: tick.At.UnixMilli(), Token: tick.Token}
-		write(r)
-		select {
-		case <-time.After(takes):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		r.Kind = "done"
-		write(r)
-		return nil
-	})
-	if err != nil {
+	if _, err := s.Add(jobName, gocron.CronJob(jobCron, true), d.job); err != nil {
 		return err
 	}
 	s.Start()
-	write(record{Kind: "ready"})
+	d.write(record{Kind: isReady})
 	<-ctx.Done()
 	ending, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
-	return s.Shutdown(ending)
+	err = s.Shutdown(ending)
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		err = errors.Join(err, cause)
+	}
+	return err
 }
 
-// reason puts an error into a word.
-func reason(err error) string {
-	switch {
-	case errors.Is(err, schedule.ErrTickTaken) && strings.Contains(err.Error(), "passed over"):
-		return "passed over"
-	case errors.Is(err, schedule.ErrTickTaken):
-		return "taken"
-	case errors.Is(err, schedule.ErrTickUndecided):
-		return "undecided"
-	case errors.Is(err, schedule.ErrTickTooEarly):
-		return "early"
-	case errors.Is(err, schedule.ErrTickTooLate):
-		return "late"
+// job is what each tick does.
+func (d *diary) job(ctx context.Context, tick schedule.Tick) error {
+	r := record{Kind: isRun, At: tick.At.UnixMilli(), Token: tick.Token}
+	d.write(r)
+	select {
+	case <-time.After(takes):
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-	return "other: " + err.Error()
+	r.Kind = isDone
+	d.write(r)
+	return nil
 }

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -19,13 +21,18 @@ import (
 
 const (
 	nodes    = 5
+	quorum   = nodes/2 + 1
 	replicas = 3
 )
+
+// standing is how far the replicas' wall clocks are ahead of the nodes', whatever else happens.
+var standing = [replicas]time.Duration{0, -7 * time.Second, 90 * time.Second}
 
 // A stage is the nodes, the replicas with ways of their own to them, and all that was written down.
 type stage struct {
 	cluster *integration.Cluster
 	ways    []integration.Ways // by replica
+	at      map[string]int     // node by the address of a way
 	dice    *rand.Rand
 	reading sync.WaitGroup
 
@@ -35,13 +42,16 @@ type stage struct {
 	ready   map[string]bool
 	records []record
 	faults  []fault
+	doubts  []string // about the stage itself: then it proves nothing
 }
 
 // An actor is a replica's process.
 type actor struct {
 	name  string
 	cmd   *exec.Cmd
-	stdin interface{ Close() error }
+	stdin io.WriteCloser
+	ahead time.Duration // of its wall clock, as it was told last
+	clock chan struct{} // capacity 1: it has set its clock
 }
 
 func newStage(ctx context.Context, seed uint64) (*stage, error) {
@@ -49,23 +59,32 @@ func newStage(ctx context.Context, seed uint64) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{cluster: c, dice: rand.New(rand.NewPCG(seed, 0)), ready: map[string]bool{}}
+	s := &stage{cluster: c, dice: rand.New(rand.NewPCG(seed, 0)), ready: map[string]bool{},
+		at: map[string]int{}}
+	if err := s.connect(ctx); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return s, nil
+}
+
+// connect makes the replicas' ways, and lets the nodes vote.
+func (s *stage) connect(ctx context.Context) error {
 	for range replicas {
-		ways, err := c.Ways()
+		ways, err := s.cluster.Ways()
 		if err != nil {
-			return nil, errors.Join(err, c.Close())
+			return err
+		}
+		for i, addr := range ways.Addrs() {
+			s.at[addr] = i
 		}
 		s.ways = append(s.ways, ways)
 	}
 	// The nodes have just been made: no lock can have been forgotten.
-	client, err := redlock.New(redlock.Config{Addrs: c.Addrs(), TTL: ttl})
-	if err == nil {
-		err = errors.Join(client.Admit(ctx), client.Close())
-	}
+	client, err := redlock.New(redlock.Config{Addrs: s.cluster.Addrs(), TTL: ttl})
 	if err != nil {
-		return nil, errors.Join(err, c.Close())
+		return err
 	}
-	return s, nil
+	return errors.Join(client.Admit(ctx), client.Close())
 }
 
 // startReplicas starts all and waits until they say that they are ready.
@@ -93,53 +112,109 @@ func (s *stage) startReplicas(ctx context.Context) error {
 // startReplica starts replica i, under a new name each time.
 func (s *stage) startReplica(i int) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.starts[i]++
-	name := fmt.Sprintf("web-%d.%d", i+1, s.starts[i])
-	cmd := exec.Command(os.Args[0], replicaMode, "-name", name,
+	a := &actor{name: fmt.Sprintf("web-%d.%d", i+1, s.starts[i]), ahead: standing[i],
+		clock: make(chan struct{}, 1)}
+	s.mu.Unlock()
+	a.cmd = exec.Command(os.Args[0], replicaMode, "-name", a.name, "-ahead", a.ahead.String(),
 		"-addrs", strings.Join(s.ways[i].Addrs(), ","))
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
+	a.cmd.Stderr = os.Stderr
+	a.cmd.SysProcAttr = childAttr()
+	stdin, err := a.cmd.StdinPipe()
 	if err != nil {
 		return err
 	}
-	out, err := cmd.StdoutPipe()
+	out, err := a.cmd.StdoutPipe()
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	s.actors[i] = &actor{name: name, cmd: cmd, stdin: stdin}
-	s.reading.Go(func() { // ends with the process
-		for lines := bufio.NewScanner(out); lines.Scan(); {
-			var r record
-			if json.Unmarshal(lines.Bytes(), &r) == nil {
-				s.note(r)
-			}
-		}
-		_ = cmd.Wait() // it may have been killed
-	})
-	return nil
+	a.stdin = stdin
+	started := make(chan error)
+	s.reading.Go(func() { s.run(i, a, out, started) })
+	return <-started
 }
 
-func (s *stage) note(r record) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r.Kind == "ready" {
-		s.ready[r.Replica] = true
+// run starts the replica, tells so, and takes in what it writes until it is gone.
+func (s *stage) run(i int, a *actor, out io.Reader, started chan<- error) {
+	// Linux sends the parent's death signal when the thread that forked ends, not when the program
+	// does: this thread stays with the replica.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := a.cmd.Start(); err != nil {
+		started <- fmt.Errorf("soak: replica %s: %w", a.name, err)
 		return
 	}
-	s.records = append(s.records, r)
+	s.mu.Lock()
+	s.actors[i] = a
+	s.mu.Unlock()
+	started <- nil
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		var r record
+		if json.Unmarshal(lines.Bytes(), &r) == nil { // else it was cut short by a kill
+			s.note(a, r)
+		}
+	}
+	_ = a.cmd.Wait() // it may have been killed
+}
+
+// note takes in a record.
+func (s *stage) note(a *actor, r record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.came = time.Now()
+	for _, addr := range r.Silent {
+		if i, ok := s.at[addr]; ok {
+			r.silent = append(r.silent, i)
+		} else {
+			s.doubts = append(s.doubts, "no node is at "+addr)
+		}
+	}
+	switch r.Kind {
+	case isReady:
+		s.ready[r.Replica] = true
+	case isClock:
+		const slack = 2 * time.Second // the record's way here, on a busy machine
+		if off := time.UnixMilli(r.When).Sub(r.came) - a.ahead; off.Abs() > slack {
+			s.doubts = append(s.doubts, fmt.Sprintf("%s's clock is %v beside what it was told", a.name, off))
+		}
+		select {
+		case a.clock <- struct{}{}:
+		default:
+		}
+	default:
+		s.records = append(s.records, r)
+	}
+}
+
+// setClock sets replica i's wall clock so much ahead of what it stands at, and waits until that is so.
+func (s *stage) setClock(i int, ahead time.Duration) error {
+	s.mu.Lock()
+	a := s.actors[i]
+	a.ahead = standing[i] + ahead
+	to := a.ahead
+	s.mu.Unlock()
+	select {
+	case <-a.clock: // of before
+	default:
+	}
+	if _, err := fmt.Fprintln(a.stdin, to); err != nil {
+		return err
+	}
+	select {
+	case <-a.clock:
+		return nil
+	case <-time.After(10 * time.Second):
+		return fmt.Errorf("soak: %s does not set its clock", a.name)
+	}
 }
 
 // endReplicas lets all come to their end, or kills them.
-func (s *stage) endReplicas() {
+func (s *stage) endReplicas(patience time.Duration) {
 	s.mu.Lock()
 	for _, a := range s.actors {
 		if a != nil {
 			a.stdin.Close()
-			time.AfterFunc(10*time.Second, func() { _ = a.cmd.Process.Kill() }) // no use if it ended
+			time.AfterFunc(patience, func() { _ = a.cmd.Process.Kill() }) // no use if it ended
 		}
 	}
 	s.mu.Unlock()
@@ -148,6 +223,6 @@ func (s *stage) endReplicas() {
 
 // close ends everything. It may be called twice.
 func (s *stage) close() error {
-	s.endReplicas()
+	s.endReplicas(time.Second)
 	return s.cluster.Close()
 }
