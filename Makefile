@@ -2,7 +2,7 @@
 # be run by itself from anywhere.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test integration soak check model mutants amnesia holds pairs elections ticks cover fuzz
+.PHONY: help demo test integration soak compatible check model mutants amnesia holds pairs elections ticks cover fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,8 +16,11 @@ test: ## set up what the tests need, then run them all with the race detector
 integration: ## redlock on redis-server in containers under faults; needs a container engine
 	@.ci/integration $(ARGS)
 
-soak: ## a schedule on containers under a nemesis, with a table and a timeline (FOR=10m SEED=1)
-	@FOR=$(FOR) SEED=$(SEED) .ci/soak
+soak: ## a schedule on containers under a nemesis, with a table and a timeline (FOR=10m SEED=1 OUT=docs/soak.svg)
+	@FOR=$(FOR) SEED=$(SEED) OUT=$(OUT) .ci/soak
+
+compatible: ## the conformance suite on servers like Redis that Debian's backports offer
+	@.ci/compatible
 
 check: ## formatting, vet, staticcheck, import directions, tidy modules
 	@.ci/check
