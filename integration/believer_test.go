@@ -20,8 +20,8 @@ import (
 	"github.com/quorumlock/quorumlock/redlock"
 )
 
-// What a process of a history does: some clients lock, hold, look, extend, and release at random, and
-// write each down, at once, so that a killed one loses nothing that it believed.
+// What a process of a history does: some clients lock, hold, look, extend, and release at random,
+// and write each down, at once, so that a killed one loses nothing that it believed.
 
 // A task is what a process is told, by a variable that makes the test binary that process.
 type task struct {
@@ -43,8 +43,8 @@ func now() int64 {
 	return ts.Nano()
 }
 
-// TestBeliever is the process, if the variable is set. It ends when its standard input does, so that
-// it outlives nobody.
+// TestBeliever is the process, if the variable is set. It ends when its standard input does, so
+// that it outlives nobody.
 func TestBeliever(t *testing.T) {
 	text := os.Getenv(taskVariable)
 	if text == "" {
@@ -121,7 +121,9 @@ func (b *believer) turn(ctx context.Context) {
 	b.hold(ctx, l, e)
 }
 
-func (b *believer) try(ctx context.Context, name string, opts []redlock.LockOption) (*redlock.Lock, error) {
+func (b *believer) try(
+	ctx context.Context, name string, opts []redlock.LockOption,
+) (*redlock.Lock, error) {
 	if b.random.IntN(2) == 0 {
 		return b.client.TryLock(ctx, name, opts...)
 	}
@@ -130,7 +132,8 @@ func (b *believer) try(ctx context.Context, name string, opts []redlock.LockOpti
 	return b.client.Lock(ctx, name, opts...)
 }
 
-// hold looks, and extends, and in the end releases: mostly soon, now and then after more than the TTL.
+// hold looks, and extends, and in the end releases: mostly soon, now and then after more than the
+// TTL.
 func (b *believer) hold(ctx context.Context, l *redlock.Lock, last entry) {
 	looks := b.random.IntN(6)
 	if b.random.IntN(10) == 0 {

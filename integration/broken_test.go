@@ -11,8 +11,8 @@ import (
 	"github.com/quorumlock/quorumlock/redlock"
 )
 
-// The checker can fail: locks that are broken on purpose, by what the documentation forbids, on real
-// nodes. The same steps without the break are legal.
+// The checker can fail: locks that are broken on purpose, by what the documentation forbids, on
+// real nodes. The same steps without the break are legal.
 
 // A witness writes down what two clients believe of one name.
 type witness struct {
@@ -21,7 +21,9 @@ type witness struct {
 }
 
 // gains takes the lock; ok says whether it could be had.
-func (w *witness) gains(client int, c *redlock.Client, opts ...redlock.LockOption) (*redlock.Lock, bool) {
+func (w *witness) gains(
+	client int, c *redlock.Client, opts ...redlock.LockOption,
+) (*redlock.Lock, bool) {
 	e := entry{Client: client, Kind: gained, Name: "k", Call: now()}
 	l, err := c.TryLock(w.Context(), "k", opts...)
 	e.Return = now()

@@ -26,7 +26,9 @@ func TestOnesOwnClientsOfAnyKind(t *testing.T) {
 		"many retries":     func(o *redis.Options) { o.MaxRetries = 10 },
 		"a name, a number": func(o *redis.Options) { o.ClientName, o.DB = "billing", 3 },
 		"heeds contexts":   func(o *redis.Options) { o.ContextTimeoutEnabled = true },
-		"long time-outs":   func(o *redis.Options) { o.ReadTimeout, o.WriteTimeout = time.Minute, time.Minute },
+		"long time-outs": func(o *redis.Options) {
+			o.ReadTimeout, o.WriteTimeout = time.Minute, time.Minute
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -49,8 +51,8 @@ func TestOnesOwnClientsOfAnyKind(t *testing.T) {
 			if s.rival(r, b, ttl) {
 				t.Error("the rival has it")
 			}
-			// Its key ended while it stood still. Without waiting for the next, two nodes in a row would
-			// lose theirs within one renewal.
+			// Its key ended while it stood still. Without waiting for the next, two nodes in a row
+			// would lose theirs within one renewal.
 			r.must(r.Nodes[0].Unpause())
 			r.within(2*ttl, "all nodes have the key again", func() bool {
 				status, err := b.Inspect(t.Context(), "k")
@@ -75,7 +77,8 @@ func (r *rig) useAll(a, b *redlock.Client) {
 	r.must(l.Extend(ctx))
 	status, err := b.Inspect(ctx, "all")
 	if err != nil || status.Votes < status.Quorum || status.Token < l.Token() {
-		r.Errorf("Inspect: %+v, %v; want votes of a majority and at least token %d", status, err, l.Token())
+		r.Errorf("Inspect: %+v, %v; want votes of a majority and at least token %d", status, err,
+			l.Token())
 	}
 	handle, err := l.Detach()
 	r.must(err)
@@ -154,7 +157,8 @@ func TestAStormOfCallersUnderFaults(t *testing.T) {
 					return
 				default:
 				}
-				err := client.Do(ctx, fmt.Sprint("k", slot), func(ctx context.Context, l *redlock.Lock) error {
+				name := fmt.Sprint("k", slot)
+				err := client.Do(ctx, name, func(ctx context.Context, l *redlock.Lock) error {
 					if n := inside[slot].Add(1); n != 1 && ctx.Err() == nil {
 						t.Errorf("%d are in %d", n, slot)
 					}
@@ -171,7 +175,8 @@ func TestAStormOfCallersUnderFaults(t *testing.T) {
 	each(r, 5, r.Nodes, func(n *Node) error { return n.Drop() })
 	r.must(r.Nodes[0].Kill(), r.Nodes[1].Pause())
 	r.must(r.Nodes[0].StartEmpty(), r.Nodes[1].Unpause())
-	r.must(r.Nodes[2].Cut(), r.Nodes[2].Heal(), r.Nodes[3].Slow(100*time.Millisecond, 0), r.Nodes[3].Heal())
+	r.must(r.Nodes[2].Cut(), r.Nodes[2].Heal())
+	r.must(r.Nodes[3].Slow(100*time.Millisecond, 0), r.Nodes[3].Heal())
 	r.within(40*time.Second, "two thousand turns", func() bool { return done.Load() > 2000 })
 	close(over)
 	callers.Wait()

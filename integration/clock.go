@@ -21,8 +21,8 @@ func (n *Node) StepClock(d time.Duration) error {
 		if !n.settings.clock {
 			return errors.New("started without WithClock")
 		}
-		// In place and of one length, so that a reader sees the old or the new number: "1<>" does not
-		// empty the file first.
+		// In place and of one length, so that a reader sees the old or the new number: "1<>" does
+		// not empty the file first.
 		code, out, err := n.container.Exec(ctx, []string{"sh", "-c",
 			fmt.Sprintf("printf '%%s' '%s' 1<>%s", clockText(n.offset+d), clockFile)})
 		if err == nil && code != 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/quorumlock/quorumlock/redlock"
 )
 
-// valkey-io/valkey 2651: keys live by their node's wall clock, so that a step ends locks at once, or
-// keeps them for an hour.
+// valkey-io/valkey 2651: keys live by their node's wall clock, so that a step ends locks at once,
+// or keeps them for an hour.
 
 func TestAMinorityWithSteppedClocksCostsNoLock(t *testing.T) {
 	t.Parallel()
@@ -73,8 +73,8 @@ func TestAMajorityWithClocksSteppedBackBlocksNobodyForAnHour(t *testing.T) {
 	r.free(r.takeWithin(6*ttl, b, "k"))
 }
 
-// The second half of the report: the holder is dead, and its keys stay for an hour on the nodes whose
-// clocks were stepped back.
+// The second half of the report: the holder is dead, and its keys stay for an hour on the nodes
+// whose clocks were stepped back.
 func TestClocksSteppedBackUnderADeadHolderBlockNobody(t *testing.T) {
 	t.Parallel()
 	r := on(t, 5, WithClock())

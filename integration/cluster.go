@@ -42,8 +42,9 @@ func Start(ctx context.Context, count int, opts ...Option) (*Cluster, error) {
 	return c, nil
 }
 
-// ForTest is Start for a test: the nodes end with it, and their logs are shown if it failed. Without
-// a container engine the test is skipped; with CI=true it fails, since there nobody would notice.
+// ForTest is Start for a test: the nodes end with it, and their logs are shown if it failed.
+// Without a container engine the test is skipped; with CI=true it fails, since there nobody would
+// notice.
 func ForTest(tb testing.TB, count int, opts ...Option) *Cluster {
 	tb.Helper()
 	c, err := Start(tb.Context(), count, opts...)
@@ -135,8 +136,8 @@ func unregister(n *Node) {
 	delete(running.nodes, n)
 }
 
-// closeAll removes all containers of this process, and lets no more be made. It is for programs that
-// are told to end: no clean-up of tests runs then.
+// closeAll removes all containers of this process, and lets no more be made. It is for programs
+// that are told to end: no clean-up of tests runs then.
 func closeAll() error {
 	running.mu.Lock()
 	running.ended = true

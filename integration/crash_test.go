@@ -38,8 +38,8 @@ func TestADeadMinorityCostsNothing(t *testing.T) {
 	r.free(s.first)
 }
 
-// The node is alone, so that its vote is seen: after a restart it gives none for MaxTTL, whatever it
-// still has.
+// The node is alone, so that its vote is seen: after a restart it gives none for MaxTTL, whatever
+// it still has.
 func TestARestartedNodeDoesNotVoteForMaxTTL(t *testing.T) {
 	t.Parallel()
 	for what, tc := range map[string]struct{ end, start func(*Node) error }{
@@ -64,7 +64,8 @@ func TestARestartedNodeDoesNotVoteForMaxTTL(t *testing.T) {
 			if took < ttl {
 				t.Errorf("it voted after %v, want MaxTTL, %v", took, ttl)
 			}
-			// A node that came back with the key may go on prolonging it; then it is still the first's.
+			// A node that came back with the key may go on prolonging it; then it is still the
+			// first's.
 			if s.rival(r, b, ttl) {
 				r.free(s.second)
 				return
@@ -97,7 +98,8 @@ func TestAMajorityThatComesBackEmptyMakesNoSecondHolder(t *testing.T) {
 				return
 			}
 			if !won && !s.rival(r, b, 4*ttl) {
-				// With a majority's memory gone the holder may still prolong, on nodes that have its key.
+				// With a majority's memory gone the holder may still prolong, on nodes that have
+				// its key.
 				r.free(s.first)
 				s.second = r.takeWithin(4*ttl, b, "k")
 			}
@@ -167,8 +169,8 @@ func TestARollingRestartCostsNothing(t *testing.T) {
 	r.free(s.first)
 }
 
-// go-redsync/redsync 186: a lock on a bare majority was lost with the next node. The slow nodes have
-// it, too, soon after.
+// go-redsync/redsync 186: a lock on a bare majority was lost with the next node. The slow nodes
+// have it, too, soon after.
 func TestALockSurvivesTheLossOfAnyTwo(t *testing.T) {
 	t.Parallel()
 	r := on(t, 5)

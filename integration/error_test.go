@@ -11,7 +11,8 @@ import (
 	"github.com/quorumlock/quorumlock/redlock"
 )
 
-// What servers answer when they are not well: votes with an error that names the node, never "taken".
+// What servers answer when they are not well: votes with an error that names the node, never
+// "taken".
 
 // on each of the first count nodes, as a user with all rights.
 func (r *rig) do(count int, command ...any) {
@@ -47,8 +48,8 @@ func TestOutOfMemory(t *testing.T) {
 	r.free(r.takeWithin(ttl, c, "k"))
 }
 
-// redis/go-redis 790; envoyproxy/ratelimit 1191: pooled connections to a node that was made a replica
-// answered READONLY until the process was restarted.
+// redis/go-redis 790; envoyproxy/ratelimit 1191: pooled connections to a node that was made a
+// replica answered READONLY until the process was restarted.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	// A node that was a replica waits for so much longer.
@@ -72,7 +73,8 @@ func TestNoPassword(t *testing.T) {
 	knows := r.admitted(redlock.Config{Addrs: r.URLs("redis", ":secret")})
 	l := r.take(knows, "k")
 	r.says(r.refused(r.open(redlock.Config{}), "k", redlock.ErrNoQuorum), 3, "wants a password")
-	wrong := r.refused(r.open(redlock.Config{Addrs: r.URLs("redis", ":wrong")}), "k", redlock.ErrNoQuorum)
+	other := r.open(redlock.Config{Addrs: r.URLs("redis", ":wrong")})
+	wrong := r.refused(other, "k", redlock.ErrNoQuorum)
 	r.says(wrong, 3, "refused the password")
 	if strings.Contains(wrong.Error(), ":wrong@") {
 		t.Errorf("the error shows a password: %v", wrong)
@@ -85,7 +87,8 @@ func TestNoPassword(t *testing.T) {
 	each(r, 5, r.Nodes, func(n *Node) error { return n.Drop() })
 	r.within(ttl, "the refusal is told", func() bool {
 		_, err := knows.TryLock(t.Context(), "other")
-		return errors.Is(err, redlock.ErrNoQuorum) && strings.Contains(err.Error(), "refused the password")
+		return errors.Is(err, redlock.ErrNoQuorum) &&
+			strings.Contains(err.Error(), "refused the password")
 	})
 	r.set(5, "requirepass", "secret")
 	r.free(r.takeWithin(2*ttl, knows, "other"))

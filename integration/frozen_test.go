@@ -61,7 +61,8 @@ func TestAFrozenMajorityEndsTheLockInTime(t *testing.T) {
 func TestAFrozenNodeThatMissedAReleaseIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	r := on(t, 3)
-	a, b := r.admitted(redlock.Config{TTL: 20 * time.Second}), r.open(redlock.Config{TTL: 20 * time.Second})
+	cfg := redlock.Config{TTL: 20 * time.Second}
+	a, b := r.admitted(cfg), r.open(cfg)
 	l := r.take(a, "k")
 	r.must(r.Nodes[0].Pause())
 	r.free(l)
@@ -70,8 +71,8 @@ func TestAFrozenNodeThatMissedAReleaseIsAskedAgain(t *testing.T) {
 	r.gone(10*time.Second, "k")
 }
 
-// erpc/erpc 1113; redis/go-redis 2145, 2641: a client with default options does not cut a command in
-// flight, and its retries add up.
+// erpc/erpc 1113; redis/go-redis 2145, 2641: a client with default options does not cut a command
+// in flight, and its retries add up.
 func TestClientsWithDefaultOptionsAreBoundedAllTheSame(t *testing.T) {
 	t.Parallel()
 	r := on(t, 5)

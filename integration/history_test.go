@@ -13,13 +13,14 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Histories: clients in several processes write down what they believed and when, and porcupine looks
-// for an order in which one lock that only one can hold would have answered so.
+// Histories: clients in several processes write down what they believed and when, and porcupine
+// looks for an order in which one lock that only one can hold would have answered so.
 //
 // A hold is a gain, some moments at which its client saw it held, and an end. What a client cannot
-// know exactly is a span: it gained the lock somewhere within the call, and the lock ended somewhere
-// between the last moment at which it was seen held and the first at which it was seen over. If a
-// rival's gain was over before the first's last look began, there is no order, and both held it.
+// know exactly is a span: it gained the lock somewhere within the call, and the lock ended
+// somewhere between the last moment at which it was seen held and the first at which it was seen
+// over. If a rival's gain was over before the first's last look began, there is no order, and both
+// held it.
 
 // The kinds of entry.
 const (
@@ -94,8 +95,8 @@ type history struct {
 	faults  []fault
 }
 
-// operations are the entries that say something about the lock. A hold whose client was killed has no
-// end: it may have ended at any time after the last look.
+// operations are the entries that say something about the lock. A hold whose client was killed has
+// no end: it may have ended at any time after the last look.
 func (h *history) operations() (operations []porcupine.Operation) {
 	type hold struct {
 		name  string

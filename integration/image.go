@@ -14,14 +14,15 @@ import (
 
 	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
+	"github.com/testcontainers/testcontainers-go/log"
 )
 
 // ErrNoEngine says that no container engine answers. Nothing was started.
 var ErrNoEngine = errors.New("integration: no container engine answers; these tests need Docker " +
 	"or a compatible engine (DOCKER_HOST says where)")
 
-// publicImage is used where QUORUMLOCK_REDIS_IMAGE names no other. It is of glibc, as the clock shim
-// wants.
+// publicImage is used where QUORUMLOCK_REDIS_IMAGE names no other. It is of glibc, as the clock
+// shim wants.
 const publicImage = "redis:7.4"
 
 // How long a pull and a build may take.
@@ -32,12 +33,13 @@ const (
 
 // engine is the container engine, or why there is none.
 var engine = sync.OnceValues(func() (*testcontainers.DockerProvider, error) {
-	// No container that removes others: it would be one more image. Tests remove what they made, and
-	// .ci/integration looks after them.
+	// No container that removes others: it would be one more image. Tests remove what they made,
+	// and .ci/integration looks after them.
 	setDefault("TESTCONTAINERS_RYUK_DISABLED", "true")
 	// Mapped ports are on 127.0.0.1. Where the tests themselves run in a container, testcontainers
 	// would dial the bridge's gateway instead.
 	setDefault("TESTCONTAINERS_HOST_OVERRIDE", "127.0.0.1")
+	log.SetDefault(quiet{})
 	provider, err := testcontainers.NewDockerProvider(testcontainers.WithLogger(quiet{}))
 	if err == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), faultTimeout)
@@ -76,8 +78,8 @@ func findImage(ctx context.Context) (string, error) {
 	return imageOnce()
 }
 
-// imageOnce looks in this order: what the environment names, the public image if it is here, the one
-// that was built here before, the public image from a registry, one built now.
+// imageOnce looks in this order: what the environment names, the public image if it is here, the
+// one that was built here before, the public image from a registry, one built now.
 var imageOnce = sync.OnceValues(func() (string, error) {
 	if name := os.Getenv("QUORUMLOCK_REDIS_IMAGE"); name != "" {
 		return name, nil

@@ -13,8 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// authority signs the certificates of nodes that speak TLS. This process trusts it as a system root:
-// rediss:// addresses have no other way to name an authority.
+// authority signs the certificates of nodes that speak TLS. This process trusts it as a system
+// root: rediss:// addresses have no other way to name an authority.
 var authority *Authority
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }

@@ -101,8 +101,8 @@ type misfortune struct {
 	end   func(s *stage, node, process int) error
 }
 
-// misfortunes are those under which exclusion and growing tokens are promised. Clocks are stepped on
-// one node only: a majority's step is no fault that exclusion survives (docs/guarantees.md).
+// misfortunes are those under which exclusion and growing tokens are promised. Clocks are stepped
+// on one node only: a majority's step is no fault that exclusion survives (docs/guarantees.md).
 var misfortunes = []misfortune{
 	{"node killed, started empty",
 		func(s *stage, n, _ int) error { return s.Nodes[n].Kill() },
@@ -119,7 +119,9 @@ var misfortunes = []misfortune{
 				s.Nodes[(n+2)%5].StartEmpty())
 		}},
 	{"two nodes frozen",
-		func(s *stage, n, _ int) error { return errors.Join(s.Nodes[n].Pause(), s.Nodes[(n+1)%5].Pause()) },
+		func(s *stage, n, _ int) error {
+			return errors.Join(s.Nodes[n].Pause(), s.Nodes[(n+1)%5].Pause())
+		},
 		func(s *stage, n, _ int) error {
 			return errors.Join(s.Nodes[n].Unpause(), s.Nodes[(n+1)%5].Unpause())
 		}},
@@ -127,7 +129,9 @@ var misfortunes = []misfortune{
 	{"a process loses three nodes' replies", cutWays(3, (*Way).LoseReplies), healWays},
 	{"a process loses requests to two nodes", cutWays(2, (*Way).LoseRequests), healWays},
 	{"a process' ways are slow",
-		cutWays(5, func(w *Way) error { return w.Slow(60*time.Millisecond, 40*time.Millisecond) }), healWays},
+		cutWays(5, func(w *Way) error {
+			return w.Slow(60*time.Millisecond, 40*time.Millisecond)
+		}), healWays},
 	{"connections of all dropped", func(s *stage, _, process int) error {
 		var errs []error
 		for _, w := range s.ways[process] {

@@ -22,7 +22,8 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 )
 
-// stopTimeout is how long a server has to end by itself; faultTimeout bounds what is done to a node.
+// stopTimeout is how long a server has to end by itself; faultTimeout bounds what is done to a
+// node.
 const (
 	stopTimeout  = 5 * time.Second
 	faultTimeout = 30 * time.Second
@@ -39,8 +40,8 @@ const redisPort = 6379
 
 func tcp(port int) string { return fmt.Sprintf("%d/tcp", port) }
 
-// A Node is one redis-server in a container, behind a proxy. Its methods may be called concurrently;
-// those that change it wait for each other.
+// A Node is one redis-server in a container, behind a proxy. Its methods may be called
+// concurrently; those that change it wait for each other.
 type Node struct {
 	*Way // of all clients that have no other
 
@@ -148,7 +149,8 @@ func (n *Node) files() ([]testcontainers.ContainerFile, error) {
 	}
 	var files []testcontainers.ContainerFile
 	for path, text := range texts {
-		// For all to read: in public images the server may be another user than the one that copies.
+		// For all to read: in public images the server may be another user than the one that
+		// copies.
 		files = append(files, testcontainers.ContainerFile{Reader: bytes.NewReader(text),
 			ContainerFilePath: path, FileMode: 0o755})
 	}
@@ -235,7 +237,8 @@ func poll(ctx context.Context, so func() bool) error {
 	return nil
 }
 
-// Stop asks the server to end (SIGTERM) and waits until it has; it writes its data if so configured.
+// Stop asks the server to end (SIGTERM) and waits until it has; it writes its data if so
+// configured.
 func (n *Node) Stop() error {
 	return n.change("stop", func(ctx context.Context) error {
 		if err := n.thaw(ctx); err != nil {
@@ -249,7 +252,8 @@ func (n *Node) Stop() error {
 // Kill ends the server at once (SIGKILL) and waits until it is gone.
 func (n *Node) Kill() error {
 	return n.change("kill", func(ctx context.Context) error {
-		_, err := n.engine().ContainerKill(ctx, n.container.ID, client.ContainerKillOptions{Signal: "KILL"})
+		_, err := n.engine().ContainerKill(ctx, n.container.ID,
+			client.ContainerKillOptions{Signal: "KILL"})
 		if err != nil {
 			return err
 		}
@@ -297,7 +301,8 @@ func (n *Node) start(ctx context.Context) error {
 // Pause freezes the container: connections are accepted by the kernel, nothing is answered.
 func (n *Node) Pause() error {
 	return n.change("pause", func(ctx context.Context) error {
-		// Of a busy machine the engine may say that it was unable to freeze it; nothing has happened then.
+		// Of a busy machine the engine may say that it was unable to freeze it; nothing has
+		// happened then.
 		var last error
 		err := poll(ctx, func() bool {
 			_, last = n.engine().ContainerPause(ctx, n.container.ID, client.ContainerPauseOptions{})

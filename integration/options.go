@@ -55,8 +55,8 @@ func collect(opts []Option) settings {
 	return s
 }
 
-// The paths of a node inside its container. Config has a name of its own per node: INFO shows it, so
-// that no other server on a port of before is taken for this one.
+// The paths of a node inside its container. Config has a name of its own per node: INFO shows it,
+// so that no other server on a port of before is taken for this one.
 const (
 	home      = "/quorumlock"
 	startFile = home + "/start.sh"

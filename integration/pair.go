@@ -14,14 +14,14 @@ import (
 // PairName is the name under which sentinels know a pair.
 const PairName = "pair"
 
-// pairTimeout is how long a pair and its sentinels may take to know each other: sentinels look every
-// ten seconds.
+// pairTimeout is how long a pair and its sentinels may take to know each other: sentinels look
+// every ten seconds.
 const pairTimeout = time.Minute
 
-// A Pair is a primary with one Redis replica and the sentinels that watch them: together they are one
-// node of a quorum. All are containers. They share one network, the first sentinel's, in which each has
-// a port of its own: so the addresses that sentinels tell each other stay over restarts. That sentinel
-// is not to be stopped.
+// A Pair is a primary with one Redis replica and the sentinels that watch them: together they are
+// one node of a quorum. All are containers. They share one network, the first sentinel's, in which
+// each has a port of its own: so the addresses that sentinels tell each other stay over restarts.
+// That sentinel is not to be stopped.
 type Pair struct {
 	Servers   [2]*Node // the primary, at first, and its replica
 	Sentinels [3]*Node // two of them have to agree on a fail-over
@@ -30,8 +30,8 @@ type Pair struct {
 
 const sentinelPort = 26379
 
-// StartPair starts a pair whose sentinels know all of each other. The options are the servers'. On an
-// error nothing is left.
+// StartPair starts a pair whose sentinels know all of each other. The options are the servers'. On
+// an error nothing is left.
 func StartPair(ctx context.Context, opts ...Option) (*Pair, error) {
 	image, err := findImage(ctx)
 	if err != nil {
@@ -143,7 +143,8 @@ func (p *Pair) inStep(ctx context.Context) error {
 		}
 	}
 	switch strings.TrimSpace(roles) {
-	case "role:master role:slave master_link_status:up", "role:slave master_link_status:up role:master":
+	case "role:master role:slave master_link_status:up",
+		"role:slave master_link_status:up role:master":
 		return nil
 	}
 	return fmt.Errorf("they say: %s", roles)
@@ -157,7 +158,8 @@ func (p *Pair) watched(ctx context.Context) error {
 			return err
 		}
 		fields := fieldsOf(state)
-		if fields["flags"] != "master" || fields["num-slaves"] != "1" || fields["num-other-sentinels"] != "2" {
+		if fields["flags"] != "master" || fields["num-slaves"] != "1" ||
+			fields["num-other-sentinels"] != "2" {
 			return fmt.Errorf("sentinel %d sees flags %s, %s replicas, %s other sentinels", i,
 				fields["flags"], fields["num-slaves"], fields["num-other-sentinels"])
 		}
@@ -209,8 +211,8 @@ func (p *Pair) SentinelAddrs() (addrs []string) {
 	return addrs
 }
 
-// Dial is the Dialer of a client: what sentinels say are addresses inside the pair's network, and leads
-// to their ways here.
+// Dial is the Dialer of a client: what sentinels say are addresses inside the pair's network, and
+// leads to their ways here.
 func (p *Pair) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	n := p.inside[addr]
 	if n == nil {

@@ -15,7 +15,8 @@ import (
 // Time is the machine's own, so the spans are long enough for a busy one, and what has to come is
 // waited for with a deadline.
 
-// ttl is for tests that wait for a TTL or for renewals; each node may take a quarter of it to answer.
+// ttl is for tests that wait for a TTL or for renewals; each node may take a quarter of it to
+// answer.
 const ttl = 3 * time.Second
 
 // A rig is some nodes, and clients over them.
@@ -58,7 +59,8 @@ func (r *rig) open(cfg redlock.Config) *redlock.Client {
 func (r *rig) admitted(cfg redlock.Config) *redlock.Client {
 	r.Helper()
 	c := r.open(cfg)
-	// On a machine that has just started many servers some answer late; said again, it changes nothing.
+	// On a machine that has just started many servers some answer late; said again, it changes
+	// nothing.
 	r.within(20*time.Second, "all nodes are admitted",
 		func() bool { return c.Admit(r.Context()) == nil })
 	return c

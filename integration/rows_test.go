@@ -62,7 +62,10 @@ func writeRows() error {
 		fmt.Fprintf(&text, "%s:", row)
 		for i, what := range slices.Sorted(maps.Keys(rows.faults[row])) {
 			kinds[what] = true
-			fmt.Fprintf(&text, "%s %s x%d", map[bool]string{true: ","}[i > 0], what, rows.faults[row][what])
+			if i > 0 {
+				text.WriteString(",")
+			}
+			fmt.Fprintf(&text, " %s x%d", what, rows.faults[row][what])
 		}
 		fmt.Fprintln(&text)
 	}

@@ -41,7 +41,8 @@ func (r *pairRig) user(cfg redlock.Config, plain ...string) *redlock.Client {
 		MasterName: PairName, SentinelAddrs: r.pair.SentinelAddrs(), Dialer: r.pair.Dial,
 		MaxRetries: -1, DialTimeout: time.Second})}
 	for _, addr := range plain {
-		cfg.Clients = append(cfg.Clients, redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1}))
+		cfg.Clients = append(cfg.Clients,
+			redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1}))
 	}
 	r.Cleanup(func() {
 		for _, client := range cfg.Clients {
@@ -105,8 +106,8 @@ func (r *pairRig) votesAgain(c *redlock.Client, maxTTL time.Duration, began time
 	}
 }
 
-// A lock is held while the primary dies and the replica takes over, and while the sentinels lead all
-// back to the old primary, on connections that stay.
+// A lock is held while the primary dies and the replica takes over, and while the sentinels lead
+// all back to the old primary, on connections that stay.
 func TestAFailOverAndAFailBackUnderAHeldLock(t *testing.T) {
 	t.Parallel()
 	r := onPair(t)
@@ -158,15 +159,16 @@ func TestAFailOverAndAFailBackUnderAHeldLock(t *testing.T) {
 	r.free(next)
 }
 
-// The lock has a bare majority, the pair's vote among it, and the replica that takes over misses it.
-// Without the guard there are two holders then: that shows that the test would find them.
+// The lock has a bare majority, the pair's vote among it, and the replica that takes over misses
+// it. Without the guard there are two holders then: that shows that the test would find them.
 func TestAFailOverThatForgetsALock(t *testing.T) {
 	t.Parallel()
 	for _, guard := range []bool{true, false} {
 		t.Run(fmt.Sprintf("guard=%v", guard), func(t *testing.T) {
 			t.Parallel()
 			r := onPair(t)
-			cfg := redlock.Config{TTL: 15 * time.Second, NodeTimeout: time.Second, DisableRestartGuard: !guard}
+			cfg := redlock.Config{TTL: 15 * time.Second, NodeTimeout: time.Second,
+				DisableRestartGuard: !guard}
 			mine, err := r.Ways()
 			r.must(err)
 			a, b := r.user(cfg, mine.Addrs()...), r.user(cfg, r.Addrs()...)

@@ -39,7 +39,9 @@ func TestSlowNodesGiveLocksLate(t *testing.T) {
 	a := r.admitted(redlock.Config{TTL: 8 * time.Second})
 	b := r.open(redlock.Config{TTL: 8 * time.Second})
 	r.free(r.take(a, "warm"))
-	each(r, 5, r.Nodes, func(n *Node) error { return n.Slow(150*time.Millisecond, 50*time.Millisecond) })
+	each(r, 5, r.Nodes, func(n *Node) error {
+		return n.Slow(150*time.Millisecond, 50*time.Millisecond)
+	})
 	began := time.Now()
 	s := &struggle{first: r.takeWithin(8*time.Second, a, "k")}
 	if took := time.Since(began); took < 200*time.Millisecond {

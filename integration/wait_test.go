@@ -42,16 +42,22 @@ type waited struct {
 // subscription, and the waiter slept until the time-out.
 func TestAWaiterIsWokenByTheRelease(t *testing.T) {
 	t.Parallel()
+	drop := func(n *Node) error { return n.Drop() }
+	cut := func(n *Node) error { return n.Cut() }
+	slow := func(n *Node) error { return n.Slow(200*time.Millisecond, 0) }
 	for what, fault := range map[string]func(r *rig){
-		"all well":             func(*rig) {},
-		"subscriptions end":    func(r *rig) { each(r, 5, r.Nodes, func(n *Node) error { return n.Drop() }) },
-		"two nodes dead":       func(r *rig) { each(r, 2, r.Nodes, (*Node).Kill) },
-		"two nodes frozen":     func(r *rig) { each(r, 2, r.Nodes, (*Node).Pause) },
-		"three subscriptions":  func(r *rig) { each(r, 3, r.Nodes, func(n *Node) error { return n.Drop() }) },
-		"two nodes restarted":  func(r *rig) { each(r, 2, r.Nodes, (*Node).Kill); each(r, 2, r.Nodes, (*Node).Start) },
+		"all well":            func(*rig) {},
+		"subscriptions end":   func(r *rig) { each(r, 5, r.Nodes, drop) },
+		"two nodes dead":      func(r *rig) { each(r, 2, r.Nodes, (*Node).Kill) },
+		"two nodes frozen":    func(r *rig) { each(r, 2, r.Nodes, (*Node).Pause) },
+		"three subscriptions": func(r *rig) { each(r, 3, r.Nodes, drop) },
+		"two nodes restarted": func(r *rig) {
+			each(r, 2, r.Nodes, (*Node).Kill)
+			each(r, 2, r.Nodes, (*Node).Start)
+		},
 		"subscribers are cut":  func(r *rig) { r.do(5, "CLIENT", "KILL", "TYPE", "pubsub") },
-		"two nodes are cut":    func(r *rig) { each(r, 2, r.Nodes, func(n *Node) error { return n.Cut() }) },
-		"two nodes are slower": func(r *rig) { each(r, 2, r.Nodes, func(n *Node) error { return n.Slow(200*time.Millisecond, 0) }) },
+		"two nodes are cut":    func(r *rig) { each(r, 2, r.Nodes, cut) },
+		"two nodes are slower": func(r *rig) { each(r, 2, r.Nodes, slow) },
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -152,7 +158,7 @@ func TestManyWaitersAreServedInTurnAndLeaveNothing(t *testing.T) {
 	time.Sleep(watched) // what is counted is what they do in this time
 	for i, n := range r.Nodes {
 		if calls := r.calls(n); calls > 2*int(watched.Seconds())*10 {
-			t.Errorf("node %d was asked %d times in %v by two processes that wait", i, calls, watched)
+			t.Errorf("node %d was asked %d times in %v by two that wait", i, calls, watched)
 		}
 	}
 	r.free(l)

@@ -74,8 +74,8 @@ func (w *Way) Slow(d, jitter time.Duration) error {
 		w.fault("slow replies", "latency", "downstream", attributes))
 }
 
-// Shorten lets so many bytes of each connection's replies through and then closes it: replies end in
-// the middle.
+// Shorten lets so many bytes of each connection's replies through and then closes it: replies end
+// in the middle.
 func (w *Way) Shorten(bytes int) error {
 	return w.fault("short replies", "limit_data", "downstream", fmt.Sprintf(`"bytes": %d`, bytes))
 }

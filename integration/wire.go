@@ -9,8 +9,9 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// A wire is a proxy before a node. Its address stays while the node's mapped port changes, and faults of
-// the network happen on it. The directions are toxiproxy's: upstream is what clients send.
+// A wire is a proxy before a node. Its address stays while the node's mapped port changes, and
+// faults of the network happen on it. The directions are toxiproxy's: upstream is what clients
+// send.
 type wire struct {
 	proxy *toxiproxy.Proxy
 }

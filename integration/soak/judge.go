@@ -24,8 +24,8 @@ type miss struct {
 	reason
 }
 
-// judge counts what was run against what was due. A tick that was not run has to have one of the reasons
-// of docs/guarantees.md, and the records have to show it: see explain.
+// judge counts what was run against what was due. A tick that was not run has to have one of the
+// reasons of docs/guarantees.md, and the records have to show it: see explain.
 func judge(from, until time.Time, records []record, faults []fault) verdict {
 	v := verdict{by: map[string]int{}}
 	runs, done, said := map[int64][]record{}, map[int64]bool{}, map[int64][]record{}
@@ -89,7 +89,8 @@ func (v *verdict) miss(
 		}
 		words += fmt.Sprintf("\n      %s: %s", r.Replica, r.Text)
 	}
-	v.fault("%s did not run, and the records show no reason; replicas said: %s", clockTime(at), words)
+	v.fault("%s did not run, and the records show no reason; replicas said: %s",
+		clockTime(at), words)
 }
 
 // judgeTokens: later ticks have larger fencing tokens.
@@ -98,7 +99,8 @@ func (v *verdict) judgeTokens(runs map[int64][]record) {
 	for _, ms := range slices.Sorted(maps.Keys(runs)) {
 		for _, r := range runs[ms] {
 			if r.Token <= last {
-				v.fault("%s has token %d, not above %d before it", clockTime(time.UnixMilli(ms)), r.Token, last)
+				v.fault("%s has token %d, not above %d before it",
+					clockTime(time.UnixMilli(ms)), r.Token, last)
 			}
 			last = r.Token
 		}
@@ -109,14 +111,14 @@ func clockTime(t time.Time) string { return t.UTC().Format("15:04:05") }
 
 // print shows the table.
 func (v verdict) print(out io.Writer, faults []fault) {
-	fmt.Fprintf(out, "\nticks due %d   ran once %d   ran twice %d   missed with a reason %d   wrong %d\n",
-		v.due, v.once, v.twice, len(v.missed), len(v.trouble))
+	fmt.Fprintf(out, "\nticks due %d   ran once %d   ran twice %d   ", v.due, v.once, v.twice)
+	fmt.Fprintf(out, "missed with a reason %d   wrong %d\n", len(v.missed), len(v.trouble))
 	for i := range replicas {
 		name := fmt.Sprintf("web-%d", i+1)
 		fmt.Fprintf(out, "  %s ran %d, its clock off by %v\n", name, v.by[name], standing[i])
 	}
 	if v.cut > 0 {
-		fmt.Fprintf(out, "  %d runs were cut short: their replica was killed, or lost its lock\n", v.cut)
+		fmt.Fprintf(out, "  %d runs were cut short: replica killed, or lock lost\n", v.cut)
 	}
 	kinds := map[string]int{}
 	for _, m := range v.missed {
@@ -152,6 +154,7 @@ func (v verdict) printFaults(out io.Writer, faults []fault) {
 	}
 	fmt.Fprintf(out, "  %d faults:\n", len(faults))
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		fmt.Fprintf(out, "    %-48s x%-3d ticks that it took: %d\n", name, counts[name].times, counts[name].took)
+		n := counts[name]
+		fmt.Fprintf(out, "    %-48s x%-3d ticks that it took: %d\n", name, n.times, n.took)
 	}
 }

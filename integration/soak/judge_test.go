@@ -41,6 +41,8 @@ func skewed(*fault)    {}
 func TestTheJudgeSeesWhatMustNotHappen(t *testing.T) {
 	t.Parallel()
 	first := ran(0, "web-1.1", 1)
+	say := func(r record) []record { return []record{first, r} }
+	takenBy2 := say(no("web-1.1", taken, "web-2.1"))
 	const none = "12:00:01 did not run"
 	for name, tc := range map[string]struct {
 		records []record
@@ -48,54 +50,65 @@ func TestTheJudgeSeesWhatMustNotHappen(t *testing.T) {
 		want    string // in the only trouble; none: lawful
 		why     string // of the miss, if it is lawful
 	}{
-		"all once":           {records: []record{first, ran(1, "web-2.1", 2)}},
-		"one twice":          {records: []record{first, ran(1, "web-2.1", 2), ran(1, "web-1.1", 3)}, want: "12:00:01 ran on web-2.1 and web-1.1"},
-		"a token that falls": {records: []record{ran(0, "web-1.1", 5), ran(1, "web-2.1", 4)}, want: "has token 4"},
-		"no instant":         {records: []record{first, ran(1, "web-2.1", 2), ran(1.5, "web-2.1", 3)}, want: "12:00:01.500 ran"},
-		"nothing was wrong":  {records: []record{first, no("web-1.1", taken, "web-2.1")}, want: none},
-		"nobody said why": {records: []record{first}, fault: struckReplica(1, 3, "web-2.1", stopped),
-			want: "said: nothing"},
+		"all once": {records: []record{first, ran(1, "web-2.1", 2)}},
+		"one twice": {records: []record{first, ran(1, "web-2.1", 2), ran(1, "web-1.1", 3)},
+			want: "12:00:01 ran on web-2.1 and web-1.1"},
+		"a token that falls": {records: []record{ran(0, "web-1.1", 5), ran(1, "web-2.1", 4)},
+			want: "has token 4"},
+		"no instant": {records: []record{first, ran(1, "web-2.1", 2), ran(1.5, "web-2.1", 3)},
+			want: "12:00:01.500 ran"},
+		"nothing was wrong": {records: takenBy2, want: none},
+		"nobody said why": {records: []record{first},
+			fault: struckReplica(1, 3, "web-2.1", stopped), want: "said: nothing"},
 
-		"its winner was stopped": {records: []record{first, no("web-1.1", taken, "web-2.1")},
-			fault: struckReplica(1, 3, "web-2.1", stopped), why: "web-1.1 says that web-2.1 had it on record"},
-		"its claimer was stopped": {records: []record{first, no("web-1.1", undecided, "web-2.1")},
+		"its winner was stopped": {records: takenBy2,
+			fault: struckReplica(1, 3, "web-2.1", stopped),
+			why:   "web-1.1 says that web-2.1 had it on record"},
+		"its claimer was stopped": {records: say(no("web-1.1", undecided, "web-2.1")),
 			fault: struckReplica(1.1, 3, "web-2.1", stopped), why: "web-2.1 had claimed it"},
-		"another replica was stopped": {records: []record{first, no("web-1.1", taken, "web-2.1")},
+		"another replica was stopped": {records: takenBy2,
 			fault: struckReplica(1, 3, "web-3.1", stopped), want: none},
-		"the winner's process of before was stopped": {records: []record{first,
-			no("web-1.1", taken, "web-2.2")}, fault: struckReplica(1, 3, "web-2.1", stopped), want: none},
-		"the winner had been stopped long before": {records: []record{first,
-			no("web-1.1", taken, "web-2.1")}, fault: struckReplica(0, 0.5, "web-2.1", stopped), want: none},
-		"the winner was stopped long after": {records: []record{first,
-			no("web-1.1", taken, "web-2.1")}, fault: struckReplica(2.5, 4, "web-2.1", stopped), want: none},
-		"the winner's clock was wrong": {records: []record{first, no("web-1.1", taken, "web-2.1")},
+		"the winner's process of before was stopped": {
+			records: say(no("web-1.1", taken, "web-2.2")),
+			fault:   struckReplica(1, 3, "web-2.1", stopped), want: none},
+		"the winner had been stopped long before": {records: takenBy2,
+			fault: struckReplica(0, 0.5, "web-2.1", stopped), want: none},
+		"the winner was stopped long after": {records: takenBy2,
+			fault: struckReplica(2.5, 4, "web-2.1", stopped), want: none},
+		"the winner's clock was wrong": {records: takenBy2,
 			fault: struckReplica(1, 3, "web-2.1", skewed), want: none},
-		"the winner was cut off before": {records: []record{first, no("web-1.1", taken, "web-2.1")},
+		"the winner was cut off before": {records: takenBy2,
 			fault: struckReplica(-1, 3, "web-2.1", cutOff), why: "web-2.1 had it on record"},
 
-		"three nodes were struck": {records: []record{first, no("web-1.1", undecided, "", 0, 1, 2)},
+		"three nodes were struck": {records: say(no("web-1.1", undecided, "", 0, 1, 2)),
 			fault: struckNodes(0.5, 3, 0, 1, 2), why: "no vote of nodes 1, 2, 3"},
-		"three nodes were struck, others were silent": {records: []record{first,
-			no("web-1.1", undecided, "", 2, 3, 4)}, fault: struckNodes(0.5, 3, 0, 1, 2), want: none},
-		"two nodes were struck": {records: []record{first, no("web-1.1", undecided, "", 0, 1)},
+		"three nodes were struck, others were silent": {
+			records: say(no("web-1.1", undecided, "", 2, 3, 4)),
+			fault:   struckNodes(0.5, 3, 0, 1, 2), want: none},
+		"two nodes were struck": {records: say(no("web-1.1", undecided, "", 0, 1)),
 			fault: struckNodes(0.5, 3, 0, 1), want: none},
-		"two nodes were struck that may know of a rival": {records: []record{first,
-			no("web-1.1", undecided, "web-2.1", 0, 1)}, fault: struckNodes(0.5, 3, 0, 1),
-			why: "saw marks of web-2.1, and nothing of nodes 1, 2"},
-		"three nodes had been struck long before": {records: []record{first,
-			no("web-1.1", undecided, "", 0, 1, 2)}, fault: struckNodes(-9, -6, 0, 1, 2), want: none},
+		"two nodes were struck that may know of a rival": {
+			records: say(no("web-1.1", undecided, "web-2.1", 0, 1)),
+			fault:   struckNodes(0.5, 3, 0, 1),
+			why:     "saw marks of web-2.1, and nothing of nodes 1, 2"},
+		"three nodes had been struck long before": {
+			records: say(no("web-1.1", undecided, "", 0, 1, 2)),
+			fault:   struckNodes(-9, -6, 0, 1, 2), want: none},
 
-		"passed over, the run's replica was stopped": {records: []record{first,
-			no("web-2.1", passedOver, "web-1.1")}, fault: struckReplica(0, 3, "web-1.1", stopped),
-			why: "web-2.1 met the run lock of web-1.1, which ran 12:00:00"},
-		"passed over, and nobody had run": {records: []record{first,
-			no("web-2.1", passedOver, "web-3.1")}, fault: struckReplica(0, 3, "web-3.1", stopped), want: none},
-		"passed over, another was stopped": {records: []record{first,
-			no("web-2.1", passedOver, "web-1.1")}, fault: struckReplica(0, 3, "web-3.1", stopped), want: none},
-		"passed over, three nodes could not free it": {records: []record{first,
-			no("web-2.1", passedOver, "web-1.1")}, fault: struckNodes(0, 0.9, 0, 1, 2), why: "met the run lock"},
-		"passed over, two nodes were struck": {records: []record{first,
-			no("web-2.1", passedOver, "web-1.1")}, fault: struckNodes(0, 0.9, 0, 1), want: none},
+		"passed over, the run's replica was stopped": {
+			records: say(no("web-2.1", passedOver, "web-1.1")),
+			fault:   struckReplica(0, 3, "web-1.1", stopped),
+			why:     "web-2.1 met the run lock of web-1.1, which ran 12:00:00"},
+		"passed over, and nobody had run": {records: say(no("web-2.1", passedOver, "web-3.1")),
+			fault: struckReplica(0, 3, "web-3.1", stopped), want: none},
+		"passed over, another was stopped": {records: say(no("web-2.1", passedOver, "web-1.1")),
+			fault: struckReplica(0, 3, "web-3.1", stopped), want: none},
+		"passed over, three nodes could not free it": {
+			records: say(no("web-2.1", passedOver, "web-1.1")),
+			fault:   struckNodes(0, 0.9, 0, 1, 2), why: "met the run lock"},
+		"passed over, two nodes were struck": {
+			records: say(no("web-2.1", passedOver, "web-1.1")),
+			fault:   struckNodes(0, 0.9, 0, 1), want: none},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -118,14 +131,16 @@ func TestTheJudgeSeesWhatMustNotHappen(t *testing.T) {
 
 func TestThePictureHasEveryRunAndEveryFault(t *testing.T) {
 	t.Parallel()
-	records := []record{ran(0, "web-1.1", 1), ran(2, "web-3.2", 2), no("web-1.1", undecided, "", 0, 1, 2)}
+	records := []record{ran(0, "web-1.1", 1), ran(2, "web-3.2", 2),
+		no("web-1.1", undecided, "", 0, 1, 2)}
 	faults := []fault{struckNodes(0.5, 3, 0, 1, 2), struckReplica(4, 5, "web-2.1", stopped)}
 	until := after(2*band.Seconds() + 3)
 	v := judge(noon, until, records, faults)
 	got := string(picture(noon, until, records, faults, v))
 	for text, times := range map[string]int{
 		"<circle": 3, "<rect": 1 + 3 + 1, "web-1.1 ran 12:00:00": 1, "web-3.2 ran 12:00:02": 1,
-		"no vote of nodes 1, 2, 3": 1, ">frozen</text>": 1, ">node 5</text>": 3, "NaN": 0,
+		"no vote of nodes 1, 2, 3": 1, ">A</text>": 1, ">B</text>": 1, "replica: struck</text>": 1,
+		">node 5</text>": 3, "NaN": 0,
 	} {
 		if n := strings.Count(got, text); n != times {
 			t.Errorf("%q is there %d times, want %d", text, n, times)

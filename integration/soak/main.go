@@ -1,15 +1,15 @@
-// Command soak runs a schedule on several replicas, each a process with a wall clock of its own that is
-// wrong, over five nodes in containers, while a nemesis kills, freezes, cuts off, empties and slows
-// nodes and steps their clocks, and kills, freezes, cuts off and skews replicas. At the end it says of
-// each tick that was due whether it ran, and if not, which replica wrote down why, and what was done to
-// whom at the time; a tick that ran twice, or whose absence the records do not explain, is status 1. The
-// picture has every run and every fault.
+// Command soak runs a schedule on several replicas, each a process with a wall clock of its own
+// that is wrong, over five nodes in containers, while a nemesis kills, freezes, cuts off, empties
+// and slows nodes and steps their clocks, and kills, freezes, cuts off and skews replicas. At the
+// end it says of each tick that was due whether it ran, and if not, which replica wrote down why,
+// and what was done to whom at the time; a tick that ran twice, or whose absence the records do
+// not explain, is status 1. The picture has every run and every fault.
 //
-// The replicas use the public API alone. Their clocks are wrong because soak/build puts a changed clock
-// into the standard library of this binary.
+// The replicas use the public API alone. Their clocks are wrong because soak/build puts a changed
+// clock into the standard library of this binary.
 //
-// Files in reading order: main.go, record.go, replica.go, clock_soak.go, build, stage.go, nemesis.go,
-// judge.go, reason.go, picture.go.
+// Files in reading order: main.go, record.go, replica.go, clock_soak.go, build, stage.go,
+// nemesis.go, judge.go, reason.go, picture.go.
 package main
 
 import (
@@ -100,7 +100,8 @@ func soak(ctx context.Context, span time.Duration, seed uint64, svg string) erro
 
 // progress writes a line every ten seconds until ctx ends.
 func (s *stage) progress(ctx context.Context, from, until time.Time) {
-	for at := from.Add(10 * time.Second); sleepUntil(ctx, at) == nil; at = at.Add(10 * time.Second) {
+	const often = 10 * time.Second
+	for at := from.Add(often); sleepUntil(ctx, at) == nil; at = at.Add(often) {
 		runs, last := 0, "nobody"
 		s.mu.Lock()
 		for _, r := range s.records {

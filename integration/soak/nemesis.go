@@ -122,8 +122,8 @@ var misfortunes = []misfortune{
 	{"slow ways", ofWays, 0, own(nodes, slow), own(nodes, (*way).Heal)},
 }
 
-// trouble lets one misfortune after the other happen until it is time, with rests in which all has to
-// be well again. A line tells of each.
+// trouble lets one misfortune after the other happen until it is time, with rests in which all has
+// to be well again. A line tells of each.
 func (s *stage) trouble(ctx context.Context, from, until time.Time) error {
 	if err := sleepUntil(ctx, from.Add(3*time.Second)); err != nil {
 		return err

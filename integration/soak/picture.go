@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"html"
+	"slices"
 	"time"
 )
 
@@ -16,20 +17,29 @@ const (
 	tall             = (replicas+1+nodes)*row + 44 // of a band
 )
 
+const legendColumns, legendRow = 3, 18
+
 // A drawing is the picture while it is made.
 type drawing struct {
 	bytes.Buffer
 	from, until time.Time
 	perSecond   float64
+	kinds       []string // of fault, each with a letter
 }
 
-// picture draws the timeline as SVG: a row for each replica with a mark for each run, a row for ticks
-// that nobody ran, a row for each node; and in all of them the faults.
+// picture draws the timeline as SVG: a row for each replica with a mark for each run, a row for
+// ticks that nobody ran, a row for each node; and in all of them the faults.
 func picture(from, until time.Time, records []record, faults []fault, v verdict) []byte {
 	span := min(until.Sub(from), band)
 	d := &drawing{from: from, until: until, perSecond: wide / span.Seconds()}
+	for _, f := range faults {
+		d.kinds = append(d.kinds, f.kind())
+	}
+	slices.Sort(d.kinds)
+	d.kinds = slices.Compact(d.kinds)
 	bands := int((until.Sub(from) + band - 1) / band)
-	width, height := left+wide+right, top+bands*tall
+	width := left + wide + right
+	height := top + bands*tall + (len(d.kinds)+legendColumns-1)/legendColumns*legendRow + 20
 	d.add(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d"`, width, height)
 	d.add(` viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n", width, height)
 	d.add(`<rect width="%d" height="%d" fill="white"/>`+"\n", width, height)
@@ -54,6 +64,7 @@ func picture(from, until time.Time, records []record, faults []fault, v verdict)
 	for _, m := range v.missed {
 		d.dot(m.at, replicas, 3, "#d62828", clockTime(m.at)+": "+m.detail)
 	}
+	d.legend(top + bands*tall + 20)
 	d.add("</svg>\n")
 	return d.Bytes()
 }
@@ -89,7 +100,8 @@ func (d *drawing) axes(i int) {
 	}
 	for at := begin; at.Before(end); at = at.Add(10 * time.Second) {
 		x, y := d.place(at, replicas+1+nodes)
-		d.add(`<text x="%.1f" y="%d" font-size="10" fill="#777">%v</text>`+"\n", x, y+12, at.Sub(d.from))
+		d.add(`<text x="%.1f" y="%d" font-size="10" fill="#777">%v</text>`+"\n",
+			x, y+12, at.Sub(d.from))
 	}
 }
 
@@ -111,9 +123,23 @@ func (d *drawing) fault(f fault) {
 			x, y+2, max(2, f.to.Sub(f.from).Seconds()*d.perSecond), row-4, color)
 		d.add("<title>%s</title></rect>\n", html.EscapeString(f.String()))
 	}
-	x, y := d.place(f.from, lines[0])
-	d.add(`<text x="%.1f" y="%d" font-size="8" fill="#555">%s</text>`+"\n", x, y+8,
-		html.EscapeString(f.what))
+	x, y := d.place(f.from, slices.Min(lines))
+	d.add(`<text x="%.1f" y="%d" font-size="10" fill="#333">%s</text>`+"\n",
+		x+1, y+3, d.letter(f.kind()))
+}
+
+// letter is the letter of a kind of fault.
+func (d *drawing) letter(kind string) string {
+	return string(rune('A' + slices.Index(d.kinds, kind)))
+}
+
+// legend says what the letters mean.
+func (d *drawing) legend(y int) {
+	for i, kind := range d.kinds {
+		x := 10 + i%legendColumns*(wide+left)/legendColumns
+		d.add(`<text x="%d" y="%d">%s  %s</text>`+"\n", x, y+i/legendColumns*legendRow,
+			d.letter(kind), html.EscapeString(kind))
+	}
 }
 
 // dot marks a tick.

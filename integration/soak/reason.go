@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// A reason is why a tick was lawfully missed: what replicas wrote of it at the time, and the fault that
-// made them.
+// A reason is why a tick was lawfully missed: what replicas wrote of it at the time, and the fault
+// that made them.
 type reason struct {
 	kind   string // of those that docs/guarantees.md gives
 	detail string // with names and times
 	fault  fault
 }
 
-// recovery is how long after its end a fault can cost ticks: a node without its memory gives no vote for
-// MaxTTL from when it is first spoken to, and a struck replica's run lock lives as long.
+// recovery is how long after its end a fault can cost ticks: a node without its memory gives no
+// vote for MaxTTL from when it is first spoken to, and a struck replica's run lock lives as long.
 const recovery = ttl + every + 500*time.Millisecond
 
 // beforehand is how far a tick's instant may lie behind the strike that cost its run, beside the
@@ -32,10 +32,12 @@ type clue struct {
 }
 
 // explain finds the reason of a tick that nobody ran. A fault alone is none: a replica has to have
-// written at the time who had the tick, or which nodes gave no vote, and the fault has to have struck
-// just these, and when it counts.
+// written at the time who had the tick, or which nodes gave no vote, and the fault has to have
+// struck just these, and when it counts.
 func explain(at time.Time, said []record, runs map[int64][]record, faults []fault) (reason, bool) {
-	for _, try := range []func(clue) (reason, bool){noMajority, struckWinner, runLockLivesOn, unknownMarks} {
+	for _, try := range []func(clue) (reason, bool){
+		noMajority, struckWinner, runLockLivesOn, unknownMarks,
+	} {
 		for _, r := range said {
 			for _, f := range faults {
 				if at.Add(grace).Before(f.from) || at.After(f.to.Add(recovery)) {
@@ -52,7 +54,8 @@ func explain(at time.Time, said []record, runs map[int64][]record, faults []faul
 	return reason{}, false
 }
 
-// noMajority: so many nodes gave this replica no vote that there was no majority, all of them struck.
+// noMajority: so many nodes gave this replica no vote that there was no majority, all of them
+// struck.
 func noMajority(c clue) (reason, bool) {
 	silent := c.struck(c.silent)
 	return reason{
@@ -61,8 +64,8 @@ func noMajority(c clue) (reason, bool) {
 	}, (c.Why == undecided || c.Why == tooLate) && len(silent) >= quorum
 }
 
-// struckWinner: another replica had the tick on record, or had claimed it, and was struck before its run
-// began. Where its ways were struck it may have a majority and never hear of that.
+// struckWinner: another replica had the tick on record, or had claimed it, and was struck before
+// its run began. Where its ways were struck it may have a majority and never hear of that.
 func struckWinner(c clue) (reason, bool) {
 	words := map[string]string{taken: "had it on record", undecided: "had claimed it"}[c.Why]
 	last := c.from
@@ -75,8 +78,8 @@ func struckWinner(c clue) (reason, bool) {
 	}, words != "" && c.hitsHolder() && !c.at.After(last.Add(beforehand))
 }
 
-// runLockLivesOn: the tick was passed over, since the run lock of an earlier tick was still there: of a
-// replica that was struck, or could not free it, since a majority of the nodes was.
+// runLockLivesOn: the tick was passed over, since the run lock of an earlier tick was still there:
+// of a replica that was struck, or could not free it, since a majority of the nodes was.
 func runLockLivesOn(c clue) (reason, bool) {
 	var earlier time.Time // the holder's run before
 	for ms, all := range c.runs {
@@ -93,7 +96,8 @@ func runLockLivesOn(c clue) (reason, bool) {
 	}, c.Why == passedOver && isStruck && !earlier.IsZero() && !c.to.Before(earlier)
 }
 
-// unknownMarks: some nodes have a replica's mark, and others that were struck may have more of them.
+// unknownMarks: some nodes have a replica's mark, and others that were struck may have more of
+// them.
 func unknownMarks(c clue) (reason, bool) {
 	silent := c.struck(c.silent)
 	return reason{
@@ -103,8 +107,8 @@ func unknownMarks(c clue) (reason, bool) {
 	}, c.Why == undecided && c.Holder != "" && len(silent) > 0
 }
 
-// hitsHolder reports whether the fault stopped, or cut off, who was seen to have it. A wrong clock of a
-// replica is no reason for anything.
+// hitsHolder reports whether the fault stopped, or cut off, who was seen to have it. A wrong clock
+// of a replica is no reason for anything.
 func (c clue) hitsHolder() bool {
 	return c.process != "" && c.process == c.Holder && (c.stops || c.onWays)
 }

@@ -23,7 +23,8 @@ import (
 // replicaMode is the first argument of a process that is a replica.
 const replicaMode = "replica"
 
-// The job: one tick each second, of which each takes a while. Its Grace is the default, its interval.
+// The job: one tick each second, of which each takes a while. Its Grace is the default, its
+// interval.
 const (
 	jobName = "every second"
 	jobCron = "* * * * * *"
@@ -99,7 +100,8 @@ func (d *diary) obey(in io.Reader) error {
 // serve runs the job until ctx ends.
 func serve(ctx context.Context, name string, addrs []string, d *diary) error {
 	quiet := slog.New(slog.DiscardHandler)
-	client, err := redlock.New(redlock.Config{Addrs: addrs, TTL: ttl, Identity: name, Logger: quiet})
+	client, err := redlock.New(redlock.Config{
+		Addrs: addrs, TTL: ttl, Identity: name, Logger: quiet})
 	if err != nil {
 		return err
 	}

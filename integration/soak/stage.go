@@ -175,7 +175,8 @@ func (s *stage) note(a *actor, r record) {
 	case isClock:
 		const slack = 2 * time.Second // the record's way here, on a busy machine
 		if off := time.UnixMilli(r.When).Sub(r.came) - a.ahead; off.Abs() > slack {
-			s.doubts = append(s.doubts, fmt.Sprintf("%s's clock is %v beside what it was told", a.name, off))
+			s.doubts = append(s.doubts,
+				fmt.Sprintf("%s's clock is %v beside what it was told", a.name, off))
 		}
 		select {
 		case a.clock <- struct{}{}:
@@ -186,7 +187,8 @@ func (s *stage) note(a *actor, r record) {
 	}
 }
 
-// setClock sets replica i's wall clock so much ahead of what it stands at, and waits until that is so.
+// setClock sets replica i's wall clock so much ahead of what it stands at, and waits until that is
+// so.
 func (s *stage) setClock(i int, ahead time.Duration) error {
 	s.mu.Lock()
 	a := s.actors[i]
