@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"sync"
 	"syscall"
@@ -71,21 +73,36 @@ func (s *stage) spawn(i int) {
 	stdin, err := cmd.StdinPipe()
 	s.must(err)
 	out, err := cmd.StdoutPipe()
-	s.must(err, cmd.Start())
+	s.must(err)
+	cmd.SysProcAttr = childAttr()
+	started := make(chan error)
+	s.spawned.Go(func() { s.run(i, &actor{cmd: cmd, stdin: stdin}, out, started) })
+	s.must(<-started)
+}
+
+// run starts the process, tells so, and takes in what it writes until it is gone.
+func (s *stage) run(i int, a *actor, out io.Reader, started chan<- error) {
+	// Linux sends the parent's death signal when the thread that forked ends, not when the program
+	// does: this thread stays with the process.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := a.cmd.Start(); err != nil {
+		started <- err
+		return
+	}
 	s.mu.Lock()
-	s.actors[i] = &actor{cmd: cmd, stdin: stdin}
+	s.actors[i] = a
 	s.mu.Unlock()
-	s.spawned.Go(func() { // ends when the process does
-		err := readEntries(out, func(e entry) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.history.entries = append(s.history.entries, e)
-		})
-		_ = cmd.Wait() // it may have been killed
-		if err != nil {
-			s.Error(err)
-		}
+	started <- nil
+	err := readEntries(out, func(e entry) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.history.entries = append(s.history.entries, e)
 	})
+	_ = a.cmd.Wait() // it may have been killed
+	if err != nil {
+		s.Error(err)
+	}
 }
 
 func (s *stage) signal(i int, what syscall.Signal) error {
