@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -26,6 +27,10 @@ const (
 	// that ignores deadlines may keep those for long.
 	maxFlights = 16
 	maxStuck   = 2 * maxFlights
+	// crowd is how many messages on a flight make it worth waiting for those who will have more.
+	crowd = 8
+	// keepQueue bounds the room for a queue that an idle lane keeps.
+	keepQueue = 64
 )
 
 // A request is one message to one node, from submit to its answer.
@@ -80,6 +85,7 @@ type lane struct {
 	queue     []*request          // may be sent now
 	busy      map[string]*request // by key: the message that the others about it wait for
 	flights   []*flight
+	boarding  bool  // a goroutine is about to take off, with what is queued by then
 	failing   error // nil: the node answers
 	pace      pace
 	watch     *time.Timer // looks after deadlines; nil until first needed
@@ -131,10 +137,10 @@ func (l *lane) submit(r *request) {
 		l.busy[r.command.Key] = r
 	}
 	l.queue = append(l.queue, r)
-	f := l.takeOff(time.Now())
+	begin := l.board(time.Now())
 	l.mu.Unlock()
-	if f != nil {
-		go l.fly(f)
+	if begin {
+		go l.fly()
 	}
 }
 
@@ -165,17 +171,27 @@ func (l *lane) withdraw(r *request) bool {
 	return true
 }
 
+// board reports whether the caller has to begin a goroutine for what is queued.
+func (l *lane) board(now time.Time) bool {
+	if l.boarding || len(l.queue) == 0 || !l.mayLeave(now) {
+		return false
+	}
+	l.boarding = true
+	return true
+}
+
 // takeOff makes a flight of what is queued, if one may leave now.
 func (l *lane) takeOff(now time.Time) *flight {
+	l.boarding = false
 	if len(l.queue) == 0 || !l.mayLeave(now) {
 		return nil
 	}
 	f := &flight{took: now, requests: make([]*request, 0, min(len(l.queue), maxBatch))}
 	f.batch.Calls = make([]Call, 0, cap(f.requests))
-	for len(l.queue) > 0 && len(f.requests) < maxBatch {
-		r := l.queue[0]
-		l.queue[0] = nil
-		l.queue = l.queue[1:]
+	taken := 0
+	for taken < len(l.queue) && len(f.requests) < maxBatch { // passOn may append to the queue
+		r := l.queue[taken]
+		taken++
 		if r.answered { // withdrawn, or timed out in the queue
 			l.passOn(r)
 			continue
@@ -184,10 +200,11 @@ func (l *lane) takeOff(now time.Time) *flight {
 		f.requests = append(f.requests, r)
 		f.batch.Calls = append(f.batch.Calls, Call{Command: r.command, Guarded: r.guarded})
 	}
-	if len(l.queue) == 0 {
-		l.queue = nil
-	} else {
+	l.queue = slices.Delete(l.queue, 0, taken)
+	if len(l.queue) > 0 {
 		l.wait(now.Add(l.pace.patience(l.timeout)))
+	} else if cap(l.queue) > keepQueue {
+		l.queue = nil
 	}
 	if len(f.requests) == 0 {
 		return nil
@@ -237,9 +254,18 @@ func (l *lane) passOn(r *request) {
 	l.queue = append(l.queue, next)
 }
 
-// fly carries flights until nothing is queued.
-func (l *lane) fly(f *flight) {
-	for f != nil {
+// fly carries flights until nothing is queued. After one with many on board it lets those run that
+// the answers have woken: then they have their next messages on the next flight, instead of behind
+// it. With few it does not: in a process that is short of processors each turn costs time.
+func (l *lane) fly() {
+	for {
+		l.mu.Lock()
+		f := l.takeOff(time.Now())
+		l.checkIdle()
+		l.mu.Unlock()
+		if f == nil {
+			return
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), l.timeout)
 		err := l.vouched(ctx, &f.batch)
 		if err != nil && ctx.Err() == nil {
@@ -249,7 +275,12 @@ func (l *lane) fly(f *flight) {
 			err = l.vouched(ctx, &f.batch)
 		}
 		cancel()
-		f = l.land(f, err)
+		if !l.land(f, err) {
+			return
+		}
+		if len(f.requests) >= crowd {
+			runtime.Gosched()
+		}
 	}
 }
 
@@ -285,8 +316,8 @@ func ownWords(err error) error {
 	return err
 }
 
-// land gives the flight's answers out and returns the next one, if it may leave.
-func (l *lane) land(f *flight, err error) *flight {
+// land gives the flight's answers out, and reports whether the next one is the caller's to carry.
+func (l *lane) land(f *flight, err error) bool {
 	now := time.Now()
 	answers := make([]answer, len(f.requests))
 	l.mu.Lock()
@@ -313,8 +344,8 @@ func (l *lane) land(f *flight, err error) *flight {
 	case waited:
 		dropped, began = l.fail(err)
 	}
-	next := l.takeOff(now)
-	l.checkIdle()
+	goOn := !l.boarding
+	l.boarding = true
 	l.mu.Unlock()
 	for i, r := range f.requests {
 		r.to.answer(r, answers[i])
@@ -323,7 +354,7 @@ func (l *lane) land(f *flight, err error) *flight {
 	if began {
 		l.trouble(l.index, err)
 	}
-	return next
+	return goOn
 }
 
 // fail begins a failure of the node: what is not sent is answered by the caller of fail, and
@@ -406,7 +437,7 @@ func (l *lane) checkIdle() {
 	if l.drained != nil && len(l.busy) == 0 {
 		closeOnce(l.drained)
 	}
-	if l.idle != nil && len(l.flights) == 0 && l.probe.out == 0 {
+	if l.idle != nil && len(l.flights) == 0 && !l.boarding && l.probe.out == 0 {
 		closeOnce(l.idle)
 	}
 }

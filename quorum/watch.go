@@ -47,14 +47,14 @@ func (l *lane) look() {
 	if stuck {
 		dropped, began = l.fail(errNodeTimeout)
 	}
-	f := l.takeOff(now)
+	begin := l.board(now)
 	l.checkIdle()
 	if !overdue.earliest.IsZero() {
 		l.wait(overdue.earliest)
 	}
 	l.mu.Unlock()
-	if f != nil {
-		go l.fly(f)
+	if begin {
+		go l.fly()
 	}
 	l.tell(overdue.sent, answer{err: errNodeTimeout})
 	l.tell(overdue.unsent, answer{err: errUnsent, unsent: true})
