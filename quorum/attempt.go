@@ -121,6 +121,14 @@ type attempt struct {
 	ballots []ballot
 }
 
+// An attemptOfFive has room for what an attempt at a few nodes needs, so that it is one allocation.
+type attemptOfFive struct {
+	attempt
+	parcel  parcel
+	votes   [5]Vote
+	ballots [5]ballot
+}
+
 // A ballot is what an attempt knows of one node, beside its vote.
 type ballot struct {
 	request  request  // the first message
@@ -131,7 +139,7 @@ type ballot struct {
 	barred   bool     // the key is being taken back: the node is not asked again meanwhile
 	left     time.Duration
 	register uint64
-	granted  script.Reply // with a vote: what it rests on
+	granted  grounds // with a vote: what it rests on
 	read     Read
 	err      error
 }
@@ -157,16 +165,21 @@ func (e *Engine) Acquire(ctx context.Context, claim Claim) Outcome {
 func (e *Engine) newAttempt(claim Claim) *attempt {
 	now := e.set.Clock.Now()
 	n := len(e.lanes)
-	a := &attempt{
+	room := &attemptOfFive{attempt: attempt{
 		engine: e, claim: claim, started: now, proposed: e.propose(now),
 		timeout: e.messageTimeout(claim.TTL),
 		wake:    make(chan struct{}, 1),
-		votes:   make([]Vote, n), ballots: make([]ballot, n),
+	}}
+	a := &room.attempt
+	if n <= len(room.votes) {
+		a.votes, a.ballots = room.votes[:n], room.ballots[:n]
+	} else {
+		a.votes, a.ballots = make([]Vote, n), make([]ballot, n)
 	}
 	if claim.Tick != 0 {
 		a.command = e.claimMessage(claim, a.proposed)
 	} else {
-		a.command = e.acquireMessage(claim.Name, claim.Token, claim.TTL, a.proposed)
+		a.command = e.acquireMessage(&room.parcel, claim.Name, claim.Token, claim.TTL, a.proposed)
 	}
 	return a
 }
@@ -212,7 +225,7 @@ func (a *attempt) answer(r *request, got answer) {
 	}
 	a.votes[r.node] = vote
 	if vote.Kind == Granted {
-		b.granted = reply
+		b.granted = groundsOf(reply)
 	}
 	void := a.revoke()
 	if got.void {
@@ -258,7 +271,7 @@ func (a *attempt) revoke() (void Set) {
 		if a.votes[i].Kind != Granted {
 			continue
 		}
-		if err := a.engine.waits(b.granted, nil); err != nil {
+		if err := a.engine.mayNotVote(b.granted); err != nil {
 			a.votes[i], b.err, b.unsure = Vote{Kind: Failed}, err, true
 			b.read.Granted = false
 			void |= 1 << i
@@ -308,11 +321,26 @@ func (e *Engine) waits(reply script.Reply, err error) error {
 		return err
 	}
 	e.noteMaxTTL(reply.MaxTTL)
-	if reply.From == 0 {
-		return nil // an operator's word
+	return e.mayNotVote(groundsOf(reply))
+}
+
+// grounds are what a node's right to vote rests on: its memory, and its time when it answered.
+type grounds struct {
+	time, since, from, maxTTL time.Duration
+	waits                     bool // it says so itself
+}
+
+func groundsOf(r script.Reply) grounds {
+	return grounds{r.Time, r.Since, r.From, r.MaxTTL, r.Letter == script.Waits}
+}
+
+// mayNotVote is the error of a node that may not vote yet.
+func (e *Engine) mayNotVote(g grounds) error {
+	if g.since == 0 || g.from == 0 { // from 0: an operator's word
+		return nil
 	}
-	left := e.votesFrom(reply.Since, reply.From, reply.MaxTTL) - reply.Time
-	if left > 0 || reply.Letter == script.Waits {
+	left := e.votesFrom(g.since, g.from, g.maxTTL) - g.time
+	if left > 0 || g.waits {
 		return &WaitError{Left: max(left, 0)}
 	}
 	return nil

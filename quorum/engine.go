@@ -13,6 +13,10 @@ import (
 // registerLife is how long a fencing register outlives the last use of its name: a week.
 const registerLife = 7 * 24 * time.Hour
 
+// registerStep is how much longer its key lives. A node prolongs that only when the token's leading
+// digits change, all but ten: tokens are microseconds.
+const registerStep = 1e10 * time.Microsecond
+
 // Settings are what an engine needs to know. All are required; redlock validates them.
 type Settings struct {
 	NodeTimeout time.Duration // one node's answer
@@ -88,7 +92,7 @@ func New(nodes []Node, set Settings) *Engine {
 		node:      set.Prefix + "ql:node",
 		allowance: (set.MaxTTL / 2).Microseconds(),
 		halfLife:  (registerLife / 2).Microseconds(),
-		life:      registerLife.Milliseconds(),
+		life:      ceilMillis(registerLife + registerStep),
 		maxTTL:    ceilMillis(set.MaxTTL),
 	}
 	e.largest.Store(&millis{set.MaxTTL, e.args.maxTTL})

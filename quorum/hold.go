@@ -89,7 +89,7 @@ func (e *Engine) Plant(
 	h Hold, ttl time.Duration, fencing uint64, nodes Set, told func(News),
 ) (planted Set) {
 	p := &planting{engine: e, hold: h, told: told, sending: true}
-	command := e.acquireMessage(h.Name, h.Token, ttl, fencing)
+	command := e.acquireMessage(new(parcel), h.Name, h.Token, ttl, fencing)
 	deadline := time.Now().Add(e.messageTimeout(ttl))
 	for i, l := range e.lanes {
 		if nodes.Has(i) && !l.isFailing() {

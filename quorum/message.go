@@ -17,12 +17,15 @@ func (e *Engine) channel(name string) string     { return e.set.Prefix + "ql:fre
 const identityArg = 6
 
 // acquireMessage asks for the lock, or plants it.
-func (e *Engine) acquireMessage(name, token string, ttl time.Duration, proposed uint64) *Command {
-	key := e.lockKey(name)
-	return newCommand(script.Acquire, key, nil, nil, nil,
-		key, e.registerKey(name), e.args.node,
-		token, ceilMillis(ttl), proposed, e.args.allowance, e.args.halfLife, e.args.life,
-		"", e.args.maxTTL, e.largest.Load().boxed)
+func (e *Engine) acquireMessage(
+	p *parcel, name, token string, ttl time.Duration, proposed uint64,
+) *Command {
+	p.key, p.register, p.token = e.lockKey(name), e.registerKey(name), token
+	p.millis, p.fencing = ceilMillis(ttl), proposed
+	return p.fill(script.Acquire, copy(p.args[:], []any{nil, nil, nil,
+		&p.key, &p.register, e.args.node,
+		&p.token, &p.millis, &p.fencing, e.args.allowance, e.args.halfLife, e.args.life,
+		"", e.args.maxTTL, e.largest.Load().boxed}))
 }
 
 // claimMessage asks for the claim lock of a job, for a tick.
@@ -30,7 +33,7 @@ func (e *Engine) claimMessage(c Claim, proposed uint64) *Command {
 	key := e.lockKey(c.Name)
 	return newCommand(script.Claim, key, nil, nil, nil,
 		key, e.registerKey(c.Name), e.args.node,
-		c.Token, ceilMillis(c.TTL), proposed, e.args.allowance, e.args.halfLife, ceilMillis(c.Life),
+		c.Token, ceilMillis(c.TTL), proposed, e.args.allowance, e.args.halfLife, ceilMillis(c.Life+registerStep),
 		"", e.args.maxTTL, e.largest.Load().boxed, c.Tick)
 }
 
@@ -38,7 +41,7 @@ func (e *Engine) claimMessage(c Claim, proposed uint64) *Command {
 func (e *Engine) commitMessage(c Commit) *Command {
 	key := e.lockKey(c.Name)
 	return newCommand(script.Commit, key, nil, nil, nil, key, e.registerKey(c.Name),
-		c.Token, c.Tick, c.Fencing, c.State, ceilMillis(c.Grace), ceilMillis(c.Life), c.From)
+		c.Token, c.Tick, c.Fencing, c.State, ceilMillis(c.Grace), ceilMillis(c.Life+registerStep), c.From)
 }
 
 // confirmMessage asks whether a lease is still held, and moves the leader's mark.
@@ -74,12 +77,10 @@ func (e *Engine) raiseMessage(name, token string, fencing uint64) *Command {
 
 // releaseMessage frees the lock where the key is ours, or leaves it there for keep.
 func (e *Engine) releaseMessage(name, token string, keep time.Duration) *Command {
-	key := e.lockKey(name)
-	left := any("0")
-	if keep > 0 {
-		left = ceilMillis(keep)
-	}
-	return newCommand(script.Release, key, nil, nil, nil, key, token, e.channel(name), left)
+	p := &parcel{key: e.lockKey(name), token: token, channel: e.channel(name),
+		millis: max(0, ceilMillis(keep))}
+	return p.fill(script.Release, copy(p.args[:], []any{nil, nil, nil,
+		&p.key, &p.token, &p.channel, &p.millis}))
 }
 
 // swapMessage hands the lock over from one owner token to another.

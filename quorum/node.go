@@ -90,8 +90,37 @@ var keyCounts = [...]any{"0", "1", "2", "3"}
 // newCommand puts room for the script's name before the keys and arguments.
 func newCommand(s *script.Script, key string, args ...any) *Command {
 	c := &Command{Script: s, Key: key, Args: args}
-	c.Args[0], c.Args[1], c.Args[2] = "evalsha", s.SHA, keyCounts[s.Keys]
+	c.Args[0], c.Args[1], c.Args[2] = "evalsha", s.Arg, keyCounts[s.Keys]
 	return c
+}
+
+// A parcel is a command with room for what its arguments point to, so that it is one allocation.
+type parcel struct {
+	Command
+	key, register, token, channel string
+	millis                        int64
+	fencing                       uint64
+	args                          [scriptArgs + 12]any
+}
+
+// fill makes it a command of the script. The arguments have room for the script's name before them.
+func (p *parcel) fill(s *script.Script, args int) *Command {
+	p.args[0], p.args[1], p.args[2] = "evalsha", s.Arg, keyCounts[s.Keys]
+	p.Command = Command{Script: s, Key: p.key, Args: p.args[:args]}
+	return &p.Command
+}
+
+// plain is an argument as those know them who look at the commands of their own clients.
+func plain(arg any) any {
+	switch arg := arg.(type) {
+	case *string:
+		return *arg
+	case *int64:
+		return *arg
+	case *uint64:
+		return *arg
+	}
+	return arg
 }
 
 // Arg is the i-th key or argument as text, keys first, counted from 0.

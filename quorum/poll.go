@@ -44,6 +44,7 @@ type poll struct {
 	tally   Tally
 	over    bool
 	answers []pollAnswer
+	room    [5]pollAnswer // for the answers of a few nodes
 }
 
 type pollAnswer struct {
@@ -56,7 +57,11 @@ type pollAnswer struct {
 // the key, and the rest as nobody's.
 func (p *poll) send(asked, unknown Set, timeout time.Duration) {
 	n := len(p.engine.lanes)
-	p.answers = make([]pollAnswer, n)
+	if n <= len(p.room) {
+		p.answers = p.room[:n]
+	} else {
+		p.answers = make([]pollAnswer, n)
+	}
 	deadline := time.Now().Add(timeout)
 	for i := range n {
 		switch {

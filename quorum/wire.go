@@ -169,6 +169,13 @@ func (w *wire) write(ctx context.Context, batch *Batch, m *message) redis.Cmder 
 		}
 		args[scriptArgs+keys+identityArg] = batch.Identity
 	}
+	if w.kept {
+		shown := make([]any, len(args))
+		for i, arg := range args {
+			shown[i] = plain(arg)
+		}
+		args = shown
+	}
 	// The text goes along once, for the first message that needs it: Redis runs a pipeline in
 	// order, so those after it find the script in the cache.
 	if runs := m.runs(); m.alone || m.inFull && !slices.Contains(w.texts, runs.SHA) {
@@ -187,7 +194,7 @@ func (w *wire) write(ctx context.Context, batch *Batch, m *message) redis.Cmder 
 func (w *wire) join(batch *Batch, m *message) {
 	many, keys := m.script.Many, scriptArgs+m.script.Keys
 	first, others := batch.Calls[m.calls[0]].Command.Args, m.calls[1:]
-	w.args = append(w.args, "evalsha", many.SHA,
+	w.args = append(w.args, "evalsha", many.Arg,
 		manyCounts[m.script.Keys+len(others)*many.OwnKeys])
 	w.args = append(w.args, first[scriptArgs:keys]...)
 	for _, i := range others {
@@ -214,15 +221,25 @@ func (m *message) read(batch *Batch) error {
 	if ofConnection(err) != nil {
 		return err
 	}
-	if err == nil && len(replies) != len(m.calls) {
+	if err == nil && len(replies) != len(m.calls)+1 {
 		err = errBadMany
 	}
+	var done string // what most are answered, made once
 	for k, i := range m.calls {
 		call := &batch.Calls[i]
 		call.Reply, call.Err = "", err
-		if err == nil {
-			call.Reply = replies[k]
+		if err != nil || replies[k+1] == "" {
+			continue
 		}
+		letter, rest := replies[k+1][:1], replies[k+1][1:]
+		if rest != "" || letter[0] != script.Done {
+			call.Reply = letter + replies[0] + rest
+			continue
+		}
+		if done == "" {
+			done = letter + replies[0]
+		}
+		call.Reply = done
 	}
 	return nil
 }

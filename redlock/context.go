@@ -61,7 +61,7 @@ func (l *Lock) contextOver(parent context.Context) *lockContext {
 	if l.state == held {
 		l.contexts = append(l.contexts, cancel)
 	} else {
-		cancel(l.cause)
+		cancel(l.ended())
 	}
 	return &lockContext{Context: ctx, lock: l}
 }

@@ -28,7 +28,7 @@ type Lock struct {
 
 	mu        sync.Mutex // guards all below
 	state     state
-	cause     error         // why it ended, for contexts
+	cause     error         // why it ended, for contexts; see ended
 	until     clock.Reading // end of the validity
 	touched   quorum.Set    // nodes that may have the key
 	unsure    quorum.Set    // of these, where an unanswered message may still bring it
@@ -249,7 +249,17 @@ func (l *Lock) finish(to state, cause error) {
 	l.state, l.cause = to, cause
 	l.client.keeper.remove(l)
 	for _, cancel := range l.contexts {
-		cancel(cause)
+		cancel(l.ended())
 	}
 	l.contexts = nil
+}
+
+// ended is why the lock is over, for contexts. That of an Unlock is made when somebody asks: mostly
+// nobody does. Called with l.mu held.
+func (l *Lock) ended() error {
+	if l.cause == nil {
+		l.cause = &RoundError{Op: "hold", Name: l.name, kinds: []error{ErrNotHeld},
+			detail: "it was unlocked"}
+	}
+	return l.cause
 }

@@ -57,6 +57,9 @@ func WithoutRenewal() LockOption {
 
 // options puts the options together and checks them.
 func (c *Client) options(opts []LockOption) (lockOptions, error) {
+	if len(opts) == 0 { // New has checked these
+		return lockOptions{ttl: c.cfg.TTL, renewEvery: c.cfg.RenewEvery}, nil
+	}
 	o := lockOptions{ttl: c.cfg.TTL, renewEvery: c.cfg.RenewEvery}
 	for _, opt := range opts {
 		if opt == nil {

@@ -2,14 +2,16 @@ package redlock
 
 import (
 	"context"
+	"sync"
 
 	"github.com/quorumlock/quorumlock/quorum"
 )
 
 // A freeing is one release under way. Calls of Unlock that come meanwhile share it.
 type freeing struct {
-	done chan struct{}
-	err  error // readable once done is closed
+	out  sync.WaitGroup
+	over bool  // guarded by Lock.mu
+	err  error // readable once nothing is out
 }
 
 // Unlock frees the lock, on nodes where the key is ours; a rival's is never touched. From its
@@ -44,27 +46,18 @@ func (l *Lock) Unlock(_ context.Context) error {
 		defer l.mu.Unlock()
 		return l.overError("unlock")
 	case held:
-		l.finish(unlocking, &RoundError{Op: "hold", Name: l.name, kinds: []error{ErrNotHeld},
-			detail: "it was unlocked"})
+		l.finish(unlocking, nil)
 	}
 	f := l.freeing
-	if f == nil || f.isDone() {
-		f = &freeing{done: make(chan struct{})}
+	if f == nil || f.over {
+		f = new(freeing)
+		f.out.Add(1)
 		l.freeing = f
 		l.release(f)
 	}
 	l.mu.Unlock()
-	<-f.done // bounded: every message is answered at its deadline
+	f.out.Wait() // bounded: every message is answered at its deadline
 	return f.err
-}
-
-func (f *freeing) isDone() bool {
-	select {
-	case <-f.done:
-		return true
-	default:
-		return false
-	}
 }
 
 // release asks the nodes. Called with l.mu held, which it gives up in between.
@@ -79,19 +72,19 @@ func (l *Lock) release(f *freeing) {
 	defer l.mu.Lock()
 	c.engine.Release(hold, l.stillUnsure, func(got quorum.Freeing) {
 		err := c.freeingError(l.name, got, lostBefore, again)
+		l.mu.Lock()
+		f.over, f.err = true, err
 		if err == nil {
-			l.mu.Lock()
 			l.state = freed
-			l.mu.Unlock()
 		}
+		l.mu.Unlock()
 		c.cfg.Observer.round(Round{Op: "unlock", Name: l.name,
 			Votes: got.Tally.Ours + got.Tally.Nobody, Nodes: c.engine.Nodes(),
 			Took: c.clock.Now().Since(began), Err: err})
 		if err == nil {
 			c.cfg.Observer.freed(Event{Name: l.name, Token: l.fencing, Held: span})
 		}
-		f.err = err
-		close(f.done)
+		f.out.Done()
 	})
 }
 

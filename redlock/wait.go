@@ -19,10 +19,13 @@ type lines struct {
 type line struct {
 	places []*place
 	last   *RoundError // what the contender was last told
+
+	first place // room for the one that mostly is alone
+	room  [1]*place
 }
 
 type place struct {
-	turn chan struct{} // closed when it is the first
+	turn chan struct{} // closed when it is the first; nil: it was from the beginning
 }
 
 // join stands at the end of the line of name.
@@ -35,13 +38,12 @@ func (s *lines) join(name string) *place {
 	l := s.byName[name]
 	if l == nil {
 		l = &line{}
+		l.places = append(l.room[:0], &l.first)
 		s.byName[name] = l
+		return &l.first
 	}
 	p := &place{turn: make(chan struct{})}
 	l.places = append(l.places, p)
-	if len(l.places) == 1 {
-		close(p.turn)
-	}
 	return p
 }
 
@@ -116,15 +118,16 @@ func (c *Client) waitFor(ctx context.Context, name string, o lockOptions) (*Lock
 	called := time.Now()
 	place := c.lines.join(name)
 	defer c.lines.leave(name, place)
-	select {
-	case <-place.turn:
-	case <-ctx.Done():
-		return nil, c.gaveUp(ctx, name, c.lines.last(name))
-	case <-c.done:
-		return nil, c.gaveUp(ctx, name, nil)
+	if place.turn != nil {
+		select {
+		case <-place.turn:
+		case <-ctx.Done():
+			return nil, c.gaveUp(ctx, name, c.lines.last(name))
+		case <-c.done:
+			return nil, c.gaveUp(ctx, name, nil)
+		}
 	}
-	w := waiter{client: c, name: name, poll: pollFirst}
-	defer w.close()
+	var w *waiter // once there is something to wait for
 	for {
 		l, err := c.try(ctx, name, o, called)
 		var round *RoundError
@@ -140,6 +143,10 @@ func (c *Client) waitFor(ctx context.Context, name string, o lockOptions) (*Lock
 			return nil, c.gaveUp(ctx, name, round)
 		}
 		c.lines.told(name, round)
+		if w == nil {
+			w = &waiter{client: c, name: name, poll: pollFirst}
+			defer w.close()
+		}
 		if !w.wait(ctx, round) {
 			return nil, c.gaveUp(ctx, name, round)
 		}

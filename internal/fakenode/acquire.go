@@ -23,16 +23,22 @@ func acquire(r *run) string {
 	proposed := r.number(r.arg(3))
 	token := min(proposed, float64(r.now)+r.number(r.arg(4)))
 	token = max(token, floor)
-	if register, ok := r.hget(r.key(2), "token"); ok {
+	register, ok := r.hget(r.key(2), "token")
+	if ok {
 		token = max(token, r.number(register)+1)
 	}
 	r.hset(r.key(2), "token", wireNumber(token))
-	r.pexpire(r.key(2), r.arg(6))
+	if !ok || leading(register) != leading(wireNumber(token)) {
+		r.pexpire(r.key(2), r.arg(6))
+	}
 	if token == proposed {
 		return letter + head
 	}
 	return letter + head + " " + wireNumber(token)
 }
+
+// leading are a token's digits but the last ten.
+func leading(token string) string { return token[:max(0, len(token)-10)] }
 
 // guard says whether this memory may vote: a letter if not. Registers that are not there count as
 // the floor.

@@ -46,7 +46,7 @@ var guard = []Mutant{
 	scripted("TestG4NoShortCut", Mutant{Name: "waiting nodes vote",
 		Rule: "a node whose memory is new gives no vote (G4)",
 		File: "quorum/attempt.go",
-		Old: "if left > 0 || reply.Letter == script.Waits {\n" +
+		Old: "if left > 0 || g.waits {\n" +
 			"\t\treturn &WaitError{Left: max(left, 0)}\n\t}\n\treturn nil\n}\n\n" +
 			"// take turns an answer into a vote.\n" +
 			"func (b *ballot) take(reply script.Reply, err error, got answer) Vote {\n" +

@@ -210,6 +210,10 @@ var All = []Mutant{
 		Package: nodes, Run: "^TestMiniredis$"},
 	{Name: "register without +1, script",
 		Rule: "a new grant lifts the register (F1)", File: "internal/script/acquire.lua",
-		Old: "token = tonumber(register) + 1", New: "token = tonumber(register)",
+		Old: "string.format('%.0f', register + 1)", New: "register",
 		Package: nodes, Run: "^TestMiniredis$"},
+	{Name: "register ends although it is used",
+		Rule: "a register outlives the last use of its name (F4)", File: "internal/script/acquire.lua",
+		Old: "if not register or string.sub(register, 1, -11) ~= string.sub(token, 1, -11) then",
+		New: "if not register then", Package: nodes, Run: "^TestMiniredis$"},
 }

@@ -78,6 +78,31 @@ var registerClaims = append(caseClaims(), []claim{
 		a.eventually("the register ends", func() bool { return a.Data.TTL(a.keys.Register) == noKey })
 		a.wantHolder(w.Token)
 	}},
+	{"a register's life begins anew with the leading digits", func(a *asker) {
+		const step = 10_000_000_000 // us: what a life is longer than it has to be
+		for what, c := range map[string]struct {
+			register uint64
+			want     time.Duration
+		}{
+			"the same digits":    {sixteen - 1, 30 * time.Minute},
+			"others":             {sixteen - step, week},
+			"others, by one":     {sixteen/step*step - 1, week},
+			"of another length":  {sixteen / 10, week},
+			"no register at all": {0, week},
+		} {
+			w := a.wish("ql1:me/" + what)
+			w.Proposed, w.Allowance, w.HalfLife = sixteen, 100*week, 10000*week
+			fields := map[string]string{"mark": "m"}
+			if c.register != 0 {
+				fields["token"] = digits(c.register)
+			}
+			a.Data.SetHash(a.keys.Register, fields, 30*time.Minute)
+			a.acquire(w, script.Done)
+			a.wantRegister(digits(sixteen))
+			a.wantTTL(a.keys.Register, c.want)
+			a.release(w.Token, script.Done)
+		}
+	}},
 	{"a raise lifts", func(a *asker) {
 		w := a.wish("ql1:me/1")
 		a.acquire(w, script.Done)

@@ -17,26 +17,26 @@
 -- Stands behind node.lua. A call for many locks has the keys and arguments of the first as above,
 -- and of each further one its keys 1 and 2 and its arguments 1 to 3; the rest is the same for all.
 local function acquire(lock, hash, owner, ttl, proposal)
-  if refusal then return refusal end
+  if refusal then return refusal, '' end
   local letter = '+'
   local register
-  if not redis.call('SET', lock, owner, 'NX', 'PX', ttl) then
-    local holder = redis.call('GET', lock)
-    local left = redis.call('PTTL', lock)
+  if not call('SET', lock, owner, 'NX', 'PX', ttl) then
+    local holder = call('GET', lock)
+    local left = call('PTTL', lock)
     if holder ~= owner then
-      return '-' .. head .. ' ' .. left .. ' ' .. holder
+      return '-', ' ' .. left .. ' ' .. holder
     end
     -- Ours: a reply was lost, or the message came twice. The register stays, so that both
     -- answers name the same token. A key is never shortened.
     if left < tonumber(ttl) then
-      redis.call('PEXPIRE', lock, ttl)
+      call('PEXPIRE', lock, ttl)
     end
-    register = redis.call('HGET', hash, 'token')
+    register = call('HGET', hash, 'token')
     if register then
       if register == proposal then
-        return '=' .. head
+        return '=', ''
       end
-      return '=' .. head .. ' ' .. register
+      return '=', ' ' .. register
     end
     letter = '='
   end
@@ -44,17 +44,21 @@ local function acquire(lock, hash, owner, ttl, proposal)
   -- A new grant: the register grows, to the proposal if that is larger. The proposal is clamped by
   -- this node's clock, so that no client's clock can push tokens where a node that forgets could
   -- not follow; the floor lies above whatever a forgotten or expired register can have held.
-  local token = tonumber(proposal)
-  local proposed = token
-  if token > now + ARGV[4] then token = now + ARGV[4] end
-  if floor > token then token = floor end
-  register = redis.call('HGET', hash, 'token')
-  if register and tonumber(register) >= token then token = tonumber(register) + 1 end
-  redis.call('HSET', hash, 'token', token)
-  redis.call('PEXPIRE', hash, ARGV[6])
-  if token == proposed then
-    return letter .. head
+  local token = proposal
+  if exceeds(token, most) then token = most end
+  if exceeds(least, token) then token = least end
+  register = call('HGET', hash, 'token')
+  if register and not exceeds(token, register) then
+    token = string.format('%.0f', register + 1)
   end
-  -- Read back: a number of 16 digits must not become text inside Lua.
-  return letter .. head .. ' ' .. redis.call('HGET', hash, 'token')
+  call('HSET', hash, 'token', token)
+  -- The life is longer by the time in which a token's leading digits stay, so that it need not be
+  -- prolonged each time.
+  if not register or string.sub(register, 1, -11) ~= string.sub(token, 1, -11) then
+    call('PEXPIRE', hash, ARGV[6])
+  end
+  if token == proposal then
+    return letter, ''
+  end
+  return letter, ' ' .. token
 end

@@ -12,9 +12,10 @@ local reply
 if now / 1000 < tonumber(ARGV[10]) then
   reply = 'e ' .. time[1] .. ' ' .. time[2] .. ' 0 0 0'
 else
-  reply = acquire(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3])
+  local letter, rest = acquire(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3])
+  reply = letter .. head .. rest
 end
-local marks = redis.call('HMGET', KEYS[2], 'low', 't' .. ARGV[10])
+local marks = call('HMGET', KEYS[2], 'low', 't' .. ARGV[10])
 reply = reply .. '\n' .. (marks[1] or '0')
 if marks[2] then
   reply = reply .. ' ' .. marks[2]

@@ -15,11 +15,11 @@ local head = ' ' .. time[1] .. ' ' .. time[2]
 local function extend(lock, hash, owner, ttl, life)
   local holder = redis.call('GET', lock)
   if not holder then
-    return '0' .. head
+    return '0', ''
   end
   local left = redis.call('PTTL', lock)
   if holder ~= owner then
-    return '-' .. head .. ' ' .. left .. ' ' .. holder
+    return '-', ' ' .. left .. ' ' .. holder
   end
   if left < tonumber(ttl) then
     redis.call('PEXPIRE', lock, ttl)
@@ -27,5 +27,5 @@ local function extend(lock, hash, owner, ttl, life)
   if life ~= '0' then
     redis.call('PEXPIRE', hash, life)
   end
-  return '+' .. head
+  return '+', ''
 end

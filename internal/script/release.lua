@@ -9,22 +9,25 @@
 --   - somebody else's, then PTTL and its owner token
 --
 -- A call for many locks has the key and the arguments of all, one after the other.
+local call = redis.call
+local head = ''
+
 local function release(lock, owner, channel, stay)
-  local holder = redis.call('GET', lock)
+  local holder = call('GET', lock)
   if not holder then
-    return '0'
+    return '0', ''
   end
   if holder ~= owner then
-    return '- ' .. redis.call('PTTL', lock) .. ' ' .. holder
+    return '-', ' ' .. call('PTTL', lock) .. ' ' .. holder
   end
   if stay == '0' then
-    redis.call('DEL', lock)
+    call('DEL', lock)
   else
-    local left = redis.call('PTTL', lock)
+    local left = call('PTTL', lock)
     if left > tonumber(stay) or left < 0 then
-      redis.call('PEXPIRE', lock, stay)
+      call('PEXPIRE', lock, stay)
     end
   end
   redis.pcall('PUBLISH', channel, owner)
-  return '+'
+  return '+', ''
 end

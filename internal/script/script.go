@@ -22,6 +22,7 @@ type Script struct {
 	Text string
 	SHA  string // of Text, in hexadecimal, as EVALSHA wants it
 	Keys int    // how many of the arguments are keys
+	Arg  any    // SHA, made an argument once
 
 	Timed bool // its replies carry the node's time after the letter
 
@@ -84,7 +85,8 @@ var (
 
 func newScript(name, text string, keys int) *Script {
 	sum := sha1.Sum([]byte(text))
-	return &Script{Name: name, Text: text, SHA: hex.EncodeToString(sum[:]), Keys: keys}
+	sha := hex.EncodeToString(sum[:])
+	return &Script{Name: name, Text: text, SHA: sha, Keys: keys, Arg: sha}
 }
 
 func timed(s *Script) *Script {
