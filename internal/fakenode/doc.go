@@ -17,8 +17,8 @@
 // the machine (pause, restart, clock) are the Node's. Everything may be set at any time.
 //
 // A message lives apart from its sender: it is executed when it arrives, though the sender may
-// have given up long ago. No goroutine waits anywhere: arrivals run on timers, and whoever brings
-// a message to an idle node executes what is in its inbox.
+// have given up long ago; until then it is the sender's goroutine that waits, and no other.
+// Whoever brings a message to an idle node executes what is in its inbox.
 //
 // Files in reading order: node.go, link.go, message.go, faults.go, chance.go, restart.go,
 // replica.go, describe.go, clock.go, script.go, acquire.go, holder.go, admit.go, tick.go, view.go,

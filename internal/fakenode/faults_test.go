@@ -124,6 +124,18 @@ func TestTheRepetitionAnswersForALostReply(t *testing.T) {
 	})
 }
 
+func TestTheRepetitionMayAnswerFirst(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.Faults().Repeat(fakenode.Repeats(1, 1, 20*time.Millisecond, 20*time.Millisecond))
+		late := 100 * time.Millisecond
+		b.Faults().DelayReplies(func() time.Duration {
+			defer func() { late = 10 * time.Millisecond }()
+			return late
+		})
+		b.wants("=", 30*time.Millisecond, acquire(mine))
+	})
+}
+
 func TestABreakHalfWayLeavesTheFirstReplies(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.Faults().BreakReplies(func(calls int) int { return calls - 1 })

@@ -4,6 +4,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -54,6 +55,9 @@ func (n *Node) RunID() string {
 	return n.identity.runID
 }
 
+// infoLength is more than what INFO says of a node without replicas.
+const infoLength = 320
+
 // info is the answer to INFO replication. It is called with n.mu held.
 func (n *Node) info() (string, error) {
 	if err := n.refusals.of("info"); err != nil {
@@ -61,19 +65,25 @@ func (n *Node) info() (string, error) {
 	}
 	id := &n.identity
 	var b strings.Builder
-	line := func(key string, value any) { fmt.Fprintf(&b, "%s:%v\r\n", key, value) }
+	b.Grow(infoLength)
+	line := func(key, value string) { // it is asked for with every vote: no fmt
+		b.WriteString(key)
+		b.WriteByte(':')
+		b.WriteString(value)
+		b.WriteString("\r\n")
+	}
 	b.WriteString("# Replication\r\n")
 	if id.slave {
 		line("role", "slave")
 		line("master_host", "127.0.0.1")
-		line("master_port", 6379)
+		line("master_port", "6379")
 		line("master_link_status", "up")
 	} else {
 		line("role", "master")
 	}
-	line("connected_slaves", id.replicas)
+	line("connected_slaves", strconv.Itoa(id.replicas))
 	if id.minToWrite {
-		line("min_slaves_good_slaves", id.replicas)
+		line("min_slaves_good_slaves", strconv.Itoa(id.replicas))
 	}
 	for i := range id.replicas {
 		line(fmt.Sprintf("slave%d", i), "ip=127.0.0.1,port=6380,state=online,offset=14,lag=0")
@@ -81,7 +91,7 @@ func (n *Node) info() (string, error) {
 	line("master_failover_state", "no-failover")
 	line("master_replid", id.replid)
 	line("master_replid2", id.replid2)
-	line("master_repl_offset", 0)
-	line("second_repl_offset", -1)
+	line("master_repl_offset", "0")
+	line("second_repl_offset", "-1")
 	return b.String(), nil
 }

@@ -54,17 +54,17 @@ func (l *Link) Exec(ctx context.Context, batch *quorum.Batch) error {
 	if l.isDown() {
 		return fmt.Errorf("dial tcp %s: connect: connection refused", l.Name())
 	}
-	m := newMessage(l, batch)
-	m.send()
-	answer, err := l.await(ctx, m)
+	answer, err := l.carry(ctx, newMessage(l, batch))
 	if err != nil {
 		return err
 	}
 	return answer.fill(batch)
 }
 
-// await is the client's side of the wait.
-func (l *Link) await(ctx context.Context, m *message) (*answer, error) {
+// carry is the client's side: it brings the message to the node and waits for the reply. The ways
+// there and back pass on the sender's own goroutine, as most messages need no other. A message
+// whose sender gives up on the way arrives all the same.
+func (l *Link) carry(ctx context.Context, m *message) (*answer, error) {
 	done := ctx.Done()
 	var over <-chan time.Time
 	if d := max(l.faults.ignored(), l.node.faults.ignored()); d > 0 {
@@ -72,15 +72,72 @@ func (l *Link) await(ctx context.Context, m *message) (*answer, error) {
 		defer timer.Stop()
 		done, over = nil, timer.C
 	}
-	select {
-	case answer := <-m.answers:
-		return answer, nil
-	case <-done:
-		return nil, ctx.Err()
-	case <-over:
-		return nil, errTimeout
-	case <-l.closed:
-		return nil, errClosed
+	var way wayTimer
+	defer way.stop()
+	var got *answer // the reply that arrives next
+	coming := !l.losesRequest()
+	if coming && !way.set(l.requestTakes()) {
+		coming = false
+		l.node.arrive(m)
+	}
+	for {
+		var err error
+		select {
+		case <-way.passed:
+			if !coming {
+				return got, nil
+			}
+			coming = false
+			l.node.arrive(m)
+			continue
+		case a := <-m.answers:
+			if got != nil && !a.at.Before(got.at) {
+				continue
+			}
+			got = a
+			if !way.set(time.Until(a.at)) {
+				return got, nil
+			}
+			continue
+		case <-done:
+			err = ctx.Err()
+		case <-over:
+			err = errTimeout
+		case <-l.closed:
+			err = errClosed
+		}
+		if coming {
+			time.AfterFunc(time.Until(way.end), func() { l.node.arrive(m) })
+		}
+		return nil, err
+	}
+}
+
+// A wayTimer is what a message takes, in one direction after the other.
+type wayTimer struct {
+	timer  *time.Timer // nil until first needed
+	passed <-chan time.Time
+	end    time.Time
+}
+
+// set begins a way, unless it takes no time.
+func (w *wayTimer) set(takes time.Duration) bool {
+	switch {
+	case takes <= 0:
+		return false
+	case w.timer == nil:
+		w.timer = time.NewTimer(takes)
+		w.passed = w.timer.C
+	default:
+		w.timer.Reset(takes)
+	}
+	w.end = time.Now().Add(takes)
+	return true
+}
+
+func (w *wayTimer) stop() {
+	if w.timer != nil {
+		w.timer.Stop()
 	}
 }
 

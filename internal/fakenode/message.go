@@ -13,7 +13,7 @@ type message struct {
 	link     *Link
 	calls    []call
 	wantInfo bool
-	answers  chan *answer // room for one: the first reply that arrives is the reply
+	answers  chan *answer // room for two, the second for a repetition's
 	repeated bool
 	do       func()
 }
@@ -22,7 +22,8 @@ type message struct {
 type answer struct {
 	replies []reply
 	info    reply
-	err     error // the connection's
+	err     error     // the connection's
+	at      time.Time // when it arrives
 }
 
 type reply struct {
@@ -31,7 +32,7 @@ type reply struct {
 }
 
 func newMessage(l *Link, batch *quorum.Batch) *message {
-	m := &message{link: l, wantInfo: batch.WantReplication, answers: make(chan *answer, 1)}
+	m := &message{link: l, wantInfo: batch.WantReplication, answers: make(chan *answer, 2)}
 	for i := range batch.Calls {
 		identity := ""
 		if batch.Calls[i].Guarded {
@@ -53,14 +54,6 @@ func (a *answer) fill(batch *quorum.Batch) error {
 	return a.err
 }
 
-// send brings the message to its node, or loses it.
-func (m *message) send() {
-	if m.link.losesRequest() {
-		return
-	}
-	after(m.link.requestTakes(), func() { m.link.node.arrive(m) })
-}
-
 // answer brings the reply to the sender, or loses it.
 func (m *message) answer(a *answer) {
 	if m.link.losesReply() {
@@ -72,22 +65,10 @@ func (m *message) answer(a *answer) {
 	m.reply(a)
 }
 
+// reply sets a reply on its way. The first that arrives is the sender's.
 func (m *message) reply(a *answer) {
-	after(m.link.replyTakes(), func() {
-		select {
-		case m.answers <- a:
-		default: // a reply was here before, or this is nobody's
-		}
-	})
-}
-
-// after runs f once d has passed; at once on the caller's goroutine if d is nothing.
-func after(d time.Duration, f func()) {
-	if d <= 0 {
-		f()
-		return
-	}
-	time.AfterFunc(d, f)
+	a.at = time.Now().Add(m.link.replyTakes())
+	m.answers <- a
 }
 
 // arrive puts the message into the node's inbox and sees to it that it is executed.

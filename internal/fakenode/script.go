@@ -99,6 +99,10 @@ func (r *run) time() string {
 
 // number is Lua's tonumber, for what must be one.
 func (r *run) number(text string) float64 {
+	// Nearly all are integers, and ParseFloat makes a stack grow by a kilobyte.
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return float64(n)
+	}
 	f, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if err != nil {
 		r.fail("ERR user_script:1: attempt to perform arithmetic on a nil value")
