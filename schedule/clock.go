@@ -13,8 +13,9 @@ import (
 const (
 	// leastCorrection: a clock that is off by less is left alone, so that it does not jitter.
 	leastCorrection = 20 * time.Millisecond
-	// correctEvery is how often the nodes are asked for their time. It is also what makes a node
-	// whose memory is new begin to wait, where ticks are rare.
+	// correctEvery is how often it is seen to that the nodes are asked for their time: a claim
+	// does that, and where there was none since, it is done for nothing else. It is also what makes
+	// a node whose memory is new begin to wait.
 	correctEvery = time.Minute
 )
 
@@ -29,11 +30,12 @@ type tickClock struct {
 	clockwork.Clock // real; for what gocron does not use
 	access          door.Access
 
-	every time.Duration // how often the nodes are asked at the least; correctEvery
+	every time.Duration // correctEvery
 	doubt chan struct{} // capacity 1: the nodes should be asked
 
 	mu      sync.Mutex // guards below
 	known   bool
+	heard   bool          // a majority of the nodes answered since the keeper last looked
 	ahead   time.Duration // this clock minus our monotonic clock; if known
 	own     time.Duration // our wall clock minus our monotonic clock, when that was set
 	pending map[*clockTimer]struct{}
@@ -92,6 +94,24 @@ func (c *tickClock) correct() {
 	}
 }
 
+// answered corrects the clock by the answers of a claim, which a majority of the nodes gave: they
+// need not be asked for nothing but their time soon.
+func (c *tickClock) answered() {
+	c.correct()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.heard = true
+}
+
+// wasHeard reports whether the nodes have answered since it was last asked.
+func (c *tickClock) wasHeard() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	was := c.heard
+	c.heard = false
+	return was
+}
+
 // ask asks the nodes for their time and corrects the clock. It blocks for NodeTimeout at the most.
 func (c *tickClock) ask(ctx context.Context) {
 	c.access.Engine.Survey(ctx)
@@ -104,6 +124,9 @@ func (c *tickClock) keep(ctx context.Context) {
 		timer := time.NewTimer(c.every)
 		select {
 		case <-timer.C:
+			if c.wasHeard() {
+				continue
+			}
 		case <-c.doubt:
 			timer.Stop()
 		case <-ctx.Done():

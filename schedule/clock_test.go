@@ -1,10 +1,19 @@
 package schedule
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/go-co-op/gocron/v2"
+
+	"github.com/quorumlock/quorumlock/internal/clock"
+	"github.com/quorumlock/quorumlock/internal/door"
+	"github.com/quorumlock/quorumlock/internal/fakenode"
+	"github.com/quorumlock/quorumlock/quorum"
+	"github.com/quorumlock/quorumlock/redlock"
 )
 
 // off is how far the clock is from the nodes'.
@@ -36,6 +45,49 @@ func TestTheClockFollowsTheNodes(t *testing.T) {
 			t.Error("Since and Until go by another clock")
 		}
 		r.stop()
+	})
+}
+
+// Where ticks are frequent their claims tell the time, and nobody asks for it alone.
+func TestClaimsTellTheTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		node := fakenode.New("node:6379")
+		made, err := door.NewClient(redlock.Config{}, []quorum.Node{node.Link()}, clock.System{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := made.(*redlock.Client)
+		s, err := New(client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Add("job", gocron.CronJob("* * * * *", false),
+			func(context.Context, Tick) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		s.Start()
+		asked := func(d time.Duration) int { // the node's time alone, by a PING
+			before := node.Count("ping")
+			time.Sleep(d)
+			return node.Count("ping") - before
+		}
+		asked(5 * time.Minute) // at first there was no tick yet
+		if n := asked(time.Hour); n != 0 {
+			t.Errorf("with a tick a minute the nodes were asked %d times an hour, want never", n)
+		}
+		if err := s.Remove("job"); err != nil {
+			t.Fatal(err)
+		}
+		if n := asked(time.Hour); n < 59 {
+			t.Errorf("without ticks the nodes were asked %d times an hour, want every minute", n)
+		}
+		if err := s.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
 	})
 }
 

@@ -76,7 +76,11 @@ func (j *job) Lock(ctx context.Context, _ string) (gocron.Lock, error) {
 		return nil, err
 	}
 	g, err := j.claimer.claim(ctx, d)
-	s.clock.correct()
+	if err == nil || errors.Is(err, ErrTickTaken) {
+		s.clock.answered()
+	} else {
+		s.clock.correct()
+	}
 	if err != nil {
 		j.skipped(Tick{Job: j.name, At: d.at.UTC(), Attempt: 1}, err)
 		return nil, err
