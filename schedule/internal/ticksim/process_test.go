@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-co-op/gocron/v2"
+
 	"github.com/quorumlock/quorumlock/internal/clock"
 	"github.com/quorumlock/quorumlock/internal/door"
 	"github.com/quorumlock/quorumlock/internal/ticktest"
@@ -24,6 +26,7 @@ type process struct {
 	name   string
 	client *redlock.Client
 	sched  *schedule.Scheduler
+	spin   *spin
 	clock  *wrongClock
 	ways   []*way
 	dead   atomic.Bool
@@ -66,12 +69,14 @@ func newProcess(s *slot, life int) *process {
 		nodes = append(nodes, way)
 	}
 	silent := slog.New(slog.DiscardHandler)
+	p.spin = &spin{Logger: silent, world: w}
 	made, err := door.NewClient(redlock.Config{Identity: p.name, Logger: silent}, nodes, p.clock)
 	if err != nil {
 		panic(err)
 	}
 	p.client = made.(*redlock.Client)
 	p.sched, err = schedule.New(p.client, append(w.options(), schedule.WithLogger(silent),
+		schedule.WithGocron(gocron.WithLogger(p.spin)),
 		schedule.WithObserver(&schedule.Observer{Skipped: w.account.skipped}))...)
 	if err != nil {
 		panic(err)
@@ -161,9 +166,15 @@ func (p *process) die(what string) {
 	p.dying.Go(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		_ = p.sched.Shutdown(ctx)
-		_ = p.client.Close()
+		p.end(ctx)
 	})
+}
+
+// end takes the process down.
+func (p *process) end(ctx context.Context) {
+	_ = p.sched.Shutdown(ctx)
+	p.spin.end()
+	_ = p.client.Close()
 }
 
 // cut parts the process from all nodes for d.
@@ -195,8 +206,7 @@ func (p *process) redeploy() {
 	p.dying.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		_ = p.sched.Shutdown(ctx)
-		_ = p.client.Close()
+		p.end(ctx)
 	})
 }
 
