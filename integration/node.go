@@ -165,8 +165,8 @@ func (n *Node) connect(ctx context.Context) error {
 		at = lender.container // there from the lender's start on
 	}
 	port, err := at.MappedPort(ctx, tcp(n.settings.port))
-	if err != nil {
-		return err
+	if err != nil { // the server may have ended by now, and its ports with it
+		return n.notReady(err)
 	}
 	n.mapped = net.JoinHostPort("127.0.0.1", port.Port())
 	return n.awaitReady(ctx)
@@ -218,9 +218,13 @@ func (n *Node) awaitReady(ctx context.Context) error {
 		return last == nil
 	}
 	if err := poll(ctx, ready); err != nil || exited {
-		return fmt.Errorf("not ready: %w; its log ends:\n%s", errors.Join(err, last), n.log())
+		return n.notReady(errors.Join(err, last))
 	}
 	return nil
+}
+
+func (n *Node) notReady(err error) error {
+	return fmt.Errorf("not ready: %w; its log ends:\n%s", err, n.log())
 }
 
 // poll asks again and again until it is so, or ctx ends.
