@@ -119,6 +119,7 @@ type attempt struct {
 	onLate  func(News)
 	votes   []Vote
 	ballots []ballot
+	known   []Read // of a tick
 }
 
 // An attemptOfFive has room for what an attempt at a few nodes needs, so that it is one allocation.
@@ -140,7 +141,6 @@ type ballot struct {
 	left     time.Duration
 	register uint64
 	granted  grounds // with a vote: what it rests on
-	read     Read
 	err      error
 }
 
@@ -177,7 +177,7 @@ func (e *Engine) newAttempt(claim Claim) *attempt {
 		a.votes, a.ballots = make([]Vote, n), make([]ballot, n)
 	}
 	if claim.Tick != 0 {
-		a.command = e.claimMessage(claim, a.proposed)
+		a.command, a.known = e.claimMessage(claim, a.proposed), make([]Read, n)
 	} else {
 		a.command = e.acquireMessage(&room.parcel, claim.Name, claim.Token, claim.TTL, a.proposed)
 	}
@@ -221,7 +221,7 @@ func (a *attempt) answer(r *request, got answer) {
 	b.out = nil
 	vote := b.take(reply, err, got)
 	if a.claim.Tick != 0 {
-		b.read = a.readOf(reply, record, vote, got)
+		a.known[r.node] = a.readOf(reply, record, vote, got)
 	}
 	a.votes[r.node] = vote
 	if vote.Kind == Granted {
@@ -273,7 +273,9 @@ func (a *attempt) revoke() (void Set) {
 		}
 		if err := a.engine.mayNotVote(b.granted); err != nil {
 			a.votes[i], b.err, b.unsure = Vote{Kind: Failed}, err, true
-			b.read.Granted = false
+			if a.claim.Tick != 0 {
+				a.known[i].Granted = false
+			}
 			void |= 1 << i
 		}
 	}

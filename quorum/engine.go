@@ -59,6 +59,7 @@ type Engine struct {
 	ourStepAt time.Duration
 	trouble   func(node int, err error)
 	largest   atomic.Pointer[millis] // the largest MaxTTL seen on any node
+	lastTTL   atomic.Pointer[millis] // the TTL of the last lock: mostly all have the same
 	ears      ears
 	count     Counters
 	args      sharedArgs
@@ -116,6 +117,16 @@ const maxMaxTTL = 7 * 24 * time.Hour
 type millis struct {
 	d     time.Duration
 	boxed any
+}
+
+// boxedTTL is a TTL in its wire form.
+func (e *Engine) boxedTTL(ttl time.Duration) any {
+	last := e.lastTTL.Load()
+	if last == nil || last.d != ttl {
+		last = &millis{ttl, ceilMillis(ttl)}
+		e.lastTTL.Store(last)
+	}
+	return last.boxed
 }
 
 // noteMaxTTL takes in what a node says of the largest MaxTTL of its users.

@@ -85,8 +85,9 @@ type lane struct {
 	queue     []*request          // may be sent now
 	busy      map[string]*request // by key: the message that the others about it wait for
 	flights   []*flight
-	boarding  bool  // a goroutine is about to take off, with what is queued by then
-	failing   error // nil: the node answers
+	boarding  bool    // a goroutine is about to take off, with what is queued by then
+	spare     *flight // to be used again
+	failing   error   // nil: the node answers
 	pace      pace
 	watch     *time.Timer // looks after deadlines; nil until first needed
 	watchAt   time.Time   // when it fires; zero: not set
@@ -108,8 +109,18 @@ type lane struct {
 type flight struct {
 	batch    Batch
 	requests []*request
+	answers  []answer
 	took     time.Time
 	twice    bool // sent again after an error
+}
+
+// reuse empties the flight.
+func (f *flight) reuse() {
+	clear(f.requests)
+	clear(f.batch.Calls)
+	clear(f.answers)
+	*f = flight{batch: Batch{Calls: f.batch.Calls[:0]}, requests: f.requests[:0],
+		answers: f.answers[:0]}
 }
 
 func newLane(engine *Engine, node Node, index int, trouble func(int, error)) *lane {
@@ -186,8 +197,13 @@ func (l *lane) takeOff(now time.Time) *flight {
 	if len(l.queue) == 0 || !l.mayLeave(now) {
 		return nil
 	}
-	f := &flight{took: now, requests: make([]*request, 0, min(len(l.queue), maxBatch))}
-	f.batch.Calls = make([]Call, 0, cap(f.requests))
+	f := l.spare
+	l.spare = nil
+	if n := min(len(l.queue), maxBatch); f == nil || cap(f.requests) < n {
+		f = &flight{requests: make([]*request, 0, n), answers: make([]answer, 0, n)}
+		f.batch.Calls = make([]Call, 0, n)
+	}
+	f.took = now
 	taken := 0
 	for taken < len(l.queue) && len(f.requests) < maxBatch { // passOn may append to the queue
 		r := l.queue[taken]
@@ -207,6 +223,7 @@ func (l *lane) takeOff(now time.Time) *flight {
 		l.queue = nil
 	}
 	if len(f.requests) == 0 {
+		l.spare = f
 		return nil
 	}
 	l.flights = append(l.flights, f)
@@ -258,8 +275,12 @@ func (l *lane) passOn(r *request) {
 // the answers have woken: then they have their next messages on the next flight, instead of behind
 // it. With few it does not: in a process that is short of processors each turn costs time.
 func (l *lane) fly() {
+	var landed *flight
 	for {
 		l.mu.Lock()
+		if landed != nil {
+			l.spare = landed
+		}
 		f := l.takeOff(time.Now())
 		l.checkIdle()
 		l.mu.Unlock()
@@ -280,6 +301,11 @@ func (l *lane) fly() {
 		}
 		if len(f.requests) >= crowd {
 			runtime.Gosched()
+		}
+		// A node that failed may still have its hands on the batch.
+		if landed = nil; err == nil && cap(f.requests) <= keepQueue {
+			f.reuse()
+			landed = f
 		}
 	}
 }
@@ -319,7 +345,8 @@ func ownWords(err error) error {
 // land gives the flight's answers out, and reports whether the next one is the caller's to carry.
 func (l *lane) land(f *flight, err error) bool {
 	now := time.Now()
-	answers := make([]answer, len(f.requests))
+	f.answers = f.answers[:len(f.requests)]
+	answers := f.answers
 	l.mu.Lock()
 	l.flights = slices.DeleteFunc(l.flights, func(other *flight) bool { return other == f })
 	waited := false // for an answer of this flight

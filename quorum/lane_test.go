@@ -61,20 +61,20 @@ func TestLaneSendsWhatQueuedUpTogether(t *testing.T) {
 		met := len(node.batches())
 		node.Faults().DelayReplies(fakenode.Fixed(100 * time.Microsecond))
 		var callers sync.WaitGroup
-		for i := range 64 {
+		call := func(i int) {
 			callers.Go(func() {
 				if out := l.acquire(fmt.Sprint(i)); out.Verdict != quorum.Won {
 					t.Errorf("acquire %d: %v %v", i, out.Verdict, out.Errs)
 				}
 			})
 		}
-		callers.Wait()
-		sizes := node.batches()[met:]
-		sum := 0
-		for _, n := range sizes {
-			sum += n
+		call(0)
+		synctest.Wait() // the first flight is under way
+		for i := range 63 {
+			call(i + 1)
 		}
-		if len(sizes) != 2 || sum != 64 {
+		callers.Wait()
+		if sizes := node.batches()[met:]; !slices.Equal(sizes, []int{1, 63}) {
 			t.Errorf("batches of %d messages, want the first alone and the rest together", sizes)
 		}
 	})

@@ -21,10 +21,10 @@ func (e *Engine) acquireMessage(
 	p *parcel, name, token string, ttl time.Duration, proposed uint64,
 ) *Command {
 	p.key, p.register, p.token = e.lockKey(name), e.registerKey(name), token
-	p.millis, p.fencing = ceilMillis(ttl), proposed
+	p.fencing = proposed
 	return p.fill(script.Acquire, copy(p.args[:], []any{nil, nil, nil,
 		&p.key, &p.register, e.args.node,
-		&p.token, &p.millis, &p.fencing, e.args.allowance, e.args.halfLife, e.args.life,
+		&p.token, &p.fencing, e.boxedTTL(ttl), e.args.allowance, e.args.halfLife, e.args.life,
 		"", e.args.maxTTL, e.largest.Load().boxed}))
 }
 
@@ -33,7 +33,7 @@ func (e *Engine) claimMessage(c Claim, proposed uint64) *Command {
 	key := e.lockKey(c.Name)
 	return newCommand(script.Claim, key, nil, nil, nil,
 		key, e.registerKey(c.Name), e.args.node,
-		c.Token, ceilMillis(c.TTL), proposed, e.args.allowance, e.args.halfLife, ceilMillis(c.Life+registerStep),
+		c.Token, proposed, ceilMillis(c.TTL), e.args.allowance, e.args.halfLife, ceilMillis(c.Life+registerStep),
 		"", e.args.maxTTL, e.largest.Load().boxed, c.Tick)
 }
 
@@ -77,10 +77,13 @@ func (e *Engine) raiseMessage(name, token string, fencing uint64) *Command {
 
 // releaseMessage frees the lock where the key is ours, or leaves it there for keep.
 func (e *Engine) releaseMessage(name, token string, keep time.Duration) *Command {
-	p := &parcel{key: e.lockKey(name), token: token, channel: e.channel(name),
-		millis: max(0, ceilMillis(keep))}
+	stay := any("0")
+	if keep > 0 {
+		stay = ceilMillis(keep)
+	}
+	p := &parcel{key: e.lockKey(name), token: token, channel: e.channel(name)}
 	return p.fill(script.Release, copy(p.args[:], []any{nil, nil, nil,
-		&p.key, &p.token, &p.channel, &p.millis}))
+		&p.key, &p.token, &p.channel, stay}))
 }
 
 // swapMessage hands the lock over from one owner token to another.

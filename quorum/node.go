@@ -98,7 +98,6 @@ func newCommand(s *script.Script, key string, args ...any) *Command {
 type parcel struct {
 	Command
 	key, register, token, channel string
-	millis                        int64
 	fencing                       uint64
 	args                          [scriptArgs + 12]any
 }

@@ -49,8 +49,16 @@ type poll struct {
 
 type pollAnswer struct {
 	request request
-	reply   script.Reply
+	reply   found
 	err     error
+}
+
+// found is what a reply says of the key, and of what else was asked for.
+type found struct {
+	Letter   byte
+	Left     time.Duration
+	Holder   string
+	Register uint64
 }
 
 // send asks the nodes in asked. Of the others, those in unknown count as failed, as they may have
@@ -101,7 +109,7 @@ func (p *poll) answer(r *request, got answer) {
 	}
 	p.mu.Lock()
 	a := &p.answers[r.node]
-	a.reply, a.err = reply, err
+	a.reply, a.err = found{reply.Letter, reply.Left, reply.Holder, reply.Register}, err
 	p.tally.Pending--
 	switch {
 	case err != nil:

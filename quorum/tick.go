@@ -36,7 +36,7 @@ func (a *attempt) needsAll() bool {
 	defer a.mu.Unlock()
 	marked, pending := false, false
 	for i := range a.ballots {
-		marked = marked || a.ballots[i].read.Owner != ""
+		marked = marked || a.known[i].Owner != ""
 		pending = pending || a.votes[i].Kind == Pending
 	}
 	return marked && pending
@@ -45,15 +45,14 @@ func (a *attempt) needsAll() bool {
 // reads are what all nodes know of the tick, and how long until enough of their clocks show its
 // instant, where that is what a majority is missing. Called with a.mu held.
 func (a *attempt) reads() (reads []Read, early time.Duration) {
-	reads = make([]Read, len(a.ballots))
+	reads = slices.Clone(a.known)
 	missing := Majority(len(a.ballots))
 	var waits []time.Duration
 	for i := range a.ballots {
 		b := &a.ballots[i]
-		reads[i] = b.read
 		switch {
 		case b.err == errEarly:
-			left := time.Duration(a.claim.Tick-b.read.Time) * time.Millisecond
+			left := time.Duration(a.claim.Tick-a.known[i].Time) * time.Millisecond
 			waits = append(waits, max(left, time.Millisecond))
 		case b.err == nil:
 			missing--

@@ -12,7 +12,7 @@ func acquire(r *run) string {
 		return letter + head
 	}
 	letter = "+"
-	if !r.setNX(r.key(1), r.arg(1), r.arg(2)) {
+	if !r.setNX(r.key(1), r.arg(1), r.arg(3)) {
 		if text := found(r, head); text != "" {
 			return text
 		}
@@ -20,7 +20,7 @@ func acquire(r *run) string {
 	}
 	// The register grows, to the proposal if that is larger, within what this node's clock allows
 	// and not below what a lost register can have held.
-	proposed := r.number(r.arg(3))
+	proposed := r.number(r.arg(2))
 	token := min(proposed, float64(r.now)+r.number(r.arg(4)))
 	token = max(token, floor)
 	register, ok := r.hget(r.key(2), "token")
@@ -90,14 +90,14 @@ func found(r *run, head string) string {
 	if holder != r.arg(1) {
 		return fmt.Sprintf("-%s %d %s", head, left, holder)
 	}
-	if float64(left) < r.number(r.arg(2)) {
-		r.pexpire(r.key(1), r.arg(2))
+	if float64(left) < r.number(r.arg(3)) {
+		r.pexpire(r.key(1), r.arg(3))
 	}
 	register, ok := r.hget(r.key(2), "token")
 	switch {
 	case !ok:
 		return ""
-	case register == r.arg(3):
+	case register == r.arg(2):
 		return "=" + head
 	}
 	return "=" + head + " " + register

@@ -34,7 +34,7 @@ type Acquire struct {
 // Command is the message.
 func (a Acquire) Command() *quorum.Command {
 	return Command(script.Acquire, a.Keys.Lock, a.Keys.Register, a.Keys.Node, a.Token,
-		a.TTL.Milliseconds(), a.Proposed, a.Allowance.Microseconds(), a.HalfLife.Microseconds(),
+		a.Proposed, a.TTL.Milliseconds(), a.Allowance.Microseconds(), a.HalfLife.Microseconds(),
 		a.Life.Milliseconds(), a.Identity, a.MaxTTL.Milliseconds(), a.Largest.Milliseconds())
 }
 

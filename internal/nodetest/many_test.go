@@ -65,15 +65,16 @@ func compareMany(t *testing.T, s Subject) {
 
 // randomMany are commands about some of the names, in random order.
 func randomMany(dice *mrand.Rand, a *asker, names int) (all []*quorum.Command, parsers []parser) {
-	ttl := []time.Duration{time.Minute, time.Hour}[dice.IntN(2)]
+	most := []time.Duration{2 * time.Minute, time.Hour}[dice.IntN(2)]
 	identity := []string{"", identityA}[dice.IntN(2)]
 	for _, name := range dice.Perm(names)[:1+dice.IntN(names)] {
 		keys := a.named(fmt.Sprint(name)).keys
 		token := fmt.Sprintf("ql1:h/%d", dice.IntN(3))
+		ttl := most / time.Duration(1+dice.IntN(2)) // one call is for those with the same
 		switch dice.IntN(4) {
 		case 0, 1:
 			w := randomAcquire(dice, keys, token, sixteen+dice.Uint64N(5), ttl)
-			w.Identity, w.MaxTTL, w.Largest = identity, ttl, ttl
+			w.Identity, w.MaxTTL, w.Largest = identity, most, most
 			all, parsers = append(all, w.Command()), append(parsers, script.ParseAcquire)
 		case 2:
 			all = append(all, Extend(keys, token, ttl, []time.Duration{0, week}[dice.IntN(2)]))

@@ -2,7 +2,7 @@
 -- Also sent as a plant, by a holder whose key is missing here: same rules, guard included.
 --
 -- KEYS  1 lock  2 register (hash)  3 node (hash)
--- ARGV  1 owner token  2 TTL, ms  3 proposed fencing token  4 clock allowance d, us
+-- ARGV  1 owner token  2 proposed fencing token  3 TTL, ms  4 clock allowance d, us
 --       5 half the register's life, us  6 the register's life, ms
 --       7 identity of the node's memory, or '' for guard off
 --       8 the client's MaxTTL, ms  9 the largest MaxTTL it has seen on any node, ms
@@ -15,8 +15,10 @@
 --   ! another memory        ql:node is missing or names another one: admission first
 --
 -- Stands behind node.lua. A call for many locks has the keys and arguments of the first as above,
--- and of each further one its keys 1 and 2 and its arguments 1 to 3; the rest is the same for all.
-local function acquire(lock, hash, owner, ttl, proposal)
+-- and of each further one its keys 1 and 2 and its arguments 1 and 2; the rest is the same for all.
+local ttl = ARGV[3]
+
+local function acquire(lock, hash, owner, proposal)
   if refusal then return refusal, '' end
   local letter = '+'
   local register

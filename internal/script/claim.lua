@@ -12,7 +12,7 @@ local reply
 if now / 1000 < tonumber(ARGV[10]) then
   reply = 'e ' .. time[1] .. ' ' .. time[2] .. ' 0 0 0'
 else
-  local letter, rest = acquire(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3])
+  local letter, rest = acquire(KEYS[1], KEYS[2], ARGV[1], ARGV[2])
   reply = letter .. head .. rest
 end
 local marks = call('HMGET', KEYS[2], 'low', 't' .. ARGV[10])

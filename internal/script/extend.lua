@@ -8,11 +8,13 @@
 -- Reply: one letter, then sec usec (TIME)
 --   + prolonged (never shortened)   0 nobody's   - somebody else's, then PTTL and its owner token
 --
--- A call for many locks has the keys and the arguments of all, one after the other.
+-- A call for many locks has the keys and arguments of the first as above, and of each further one
+-- its keys and its argument 1; the rest is the same for all.
 local time = redis.call('TIME')
 local head = ' ' .. time[1] .. ' ' .. time[2]
+local ttl, life = ARGV[2], ARGV[3]
 
-local function extend(lock, hash, owner, ttl, life)
+local function extend(lock, hash, owner)
   local holder = redis.call('GET', lock)
   if not holder then
     return '0', ''

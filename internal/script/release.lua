@@ -8,11 +8,13 @@
 --   + freed, or shortened to what it has to stay   0 nobody's
 --   - somebody else's, then PTTL and its owner token
 --
--- A call for many locks has the key and the arguments of all, one after the other.
+-- A call for many locks has the key and arguments of the first as above, and of each further one its
+-- key and its arguments 1 and 2; the rest is the same for all.
 local call = redis.call
 local head = ''
+local stay = ARGV[3]
 
-local function release(lock, owner, channel, stay)
+local function release(lock, owner, channel)
   local holder = call('GET', lock)
   if not holder then
     return '0', ''

@@ -74,10 +74,10 @@ var (
 
 // The scripts of a lock, and Admit of a node.
 var (
-	Acquire = timed(bundled("acquire", nodeText+acquireText, shape{keys: 3, args: 9, ownKeys: 2, ownArgs: 3}))
-	Extend  = timed(bundled("extend", extendText, shape{keys: 2, args: 3, ownKeys: 2, ownArgs: 3}))
+	Acquire = timed(bundled("acquire", nodeText+acquireText, shape{keys: 3, args: 9, ownKeys: 2, ownArgs: 2}))
+	Extend  = timed(bundled("extend", extendText, shape{keys: 2, args: 3, ownKeys: 2, ownArgs: 1}))
 	Raise   = newScript("raise", raiseText, 2)
-	Release = bundled("release", releaseText, shape{keys: 1, args: 3, ownKeys: 1, ownArgs: 3})
+	Release = bundled("release", releaseText, shape{keys: 1, args: 3, ownKeys: 1, ownArgs: 2})
 	Swap    = timed(newScript("swap", swapText, 3))
 	Inspect = timed(newScript("inspect", inspectText, 2))
 	Admit   = newScript("admit", admitText, 1)
