@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -50,10 +51,12 @@ type (
 // some does it to count nodes, beginning with node i.
 func some(count int, do func(*node) error) func(*stage, int) error {
 	return func(s *stage, i int) error {
-		var errs []error
+		errs := make([]error, count)
+		var doing sync.WaitGroup // at once: they are to be struck together
 		for k := range count {
-			errs = append(errs, do(s.cluster.Nodes[(i+k)%nodes]))
+			doing.Go(func() { errs[k] = do(s.cluster.Nodes[(i+k)%nodes]) })
 		}
+		doing.Wait()
 		return errors.Join(errs...)
 	}
 }
