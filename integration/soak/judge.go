@@ -26,7 +26,9 @@ type miss struct {
 
 // judge counts what was run against what was due. A tick that was not run has to have one of the
 // reasons of docs/guarantees.md, and the records have to show it: see explain.
-func judge(from, until time.Time, records []record, faults []fault) verdict {
+func judge(
+	from, until time.Time, records []record, faults []fault, stalls []stall,
+) verdict {
 	v := verdict{by: map[string]int{}}
 	runs, done, said := map[int64][]record{}, map[int64]bool{}, map[int64][]record{}
 	for _, r := range records {
@@ -53,7 +55,7 @@ func judge(from, until time.Time, records []record, faults []fault) verdict {
 			v.twice++
 			v.fault("%s ran on %s and %s", clockTime(at), runs[ms][0].Replica, runs[ms][1].Replica)
 		default:
-			v.miss(at, said[ms], runs, faults)
+			v.miss(at, said[ms], runs, faults, stalls)
 		}
 	}
 	for ms := range runs {
@@ -77,8 +79,9 @@ func (v *verdict) fault(format string, args ...any) {
 
 func (v *verdict) miss(
 	at time.Time, said []record, runs map[int64][]record, faults []fault,
+	stalls []stall,
 ) {
-	if why, ok := explain(at, said, runs, faults); ok {
+	if why, ok := explain(at, said, runs, faults, stalls); ok {
 		v.missed = append(v.missed, miss{at, why})
 		return
 	}
@@ -110,7 +113,7 @@ func (v *verdict) judgeTokens(runs map[int64][]record) {
 func clockTime(t time.Time) string { return t.UTC().Format("15:04:05") }
 
 // print shows the table.
-func (v verdict) print(out io.Writer, faults []fault) {
+func (v verdict) print(out io.Writer, faults []fault, stalls []stall) {
 	fmt.Fprintf(out, "\nticks due %d   ran once %d   ran twice %d   ", v.due, v.once, v.twice)
 	fmt.Fprintf(out, "missed with a reason %d   wrong %d\n", len(v.missed), len(v.trouble))
 	for i := range replicas {
@@ -128,6 +131,7 @@ func (v verdict) print(out io.Writer, faults []fault) {
 		fmt.Fprintf(out, "  %d missed: %s\n", kinds[kind], kind)
 	}
 	v.printFaults(out, faults)
+	fmt.Fprintf(out, "  the machine: a PING took longer than %v %d times\n", slowAnswer, len(stalls))
 	for _, m := range v.missed {
 		fmt.Fprintf(out, "  %s missed: %s\n", clockTime(m.at), m.detail)
 	}

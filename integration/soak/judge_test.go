@@ -34,6 +34,14 @@ func struckReplica(from, to float64, process string, change func(*fault)) fault 
 	return f
 }
 
+// slow is stalls of these nodes.
+func slow(second float64, nodes ...int) (stalls []stall) {
+	for _, n := range nodes {
+		stalls = append(stalls, stall{node: n, from: after(second), to: after(second + 0.6)})
+	}
+	return stalls
+}
+
 func stopped(f *fault) { f.stops = true }
 func cutOff(f *fault)  { f.onWays = true }
 func skewed(*fault)    {}
@@ -47,6 +55,7 @@ func TestTheJudgeSeesWhatMustNotHappen(t *testing.T) {
 	for name, tc := range map[string]struct {
 		records []record
 		fault   fault
+		stalls  []stall
 		want    string // in the only trouble; none: lawful
 		why     string // of the miss, if it is lawful
 	}{
@@ -95,6 +104,19 @@ func TestTheJudgeSeesWhatMustNotHappen(t *testing.T) {
 			records: say(no("web-1.1", undecided, "", 0, 1, 2)),
 			fault:   struckNodes(-9, -6, 0, 1, 2), want: none},
 
+		"the machine was too slow for three nodes": {
+			records: say(no("web-1.1", undecided, "", 0, 1, 2)), stalls: slow(1.1, 0, 1, 2),
+			why: "a PING to node 3 took 600ms, from 12:00:01.1"},
+		"two nodes were struck, and the machine was too slow for another": {
+			records: say(no("web-1.1", undecided, "", 0, 1, 2)), fault: struckNodes(0.5, 3, 0, 1),
+			stalls: slow(1.1, 2), why: "a PING to node 3 took"},
+		"the machine was too slow for two nodes": {
+			records: say(no("web-1.1", undecided, "", 0, 1, 2)), stalls: slow(1.1, 0, 1), want: none},
+		"the machine was too slow for others": {
+			records: say(no("web-1.1", undecided, "", 0, 1, 2)), stalls: slow(1.1, 0, 3, 4), want: none},
+		"the machine was too slow later": {
+			records: say(no("web-1.1", undecided, "", 0, 1, 2)), stalls: slow(2.5, 0, 1, 2), want: none},
+
 		"passed over, the run's replica was stopped": {
 			records: say(no("web-2.1", passedOver, "web-1.1")),
 			fault:   struckReplica(0, 3, "web-1.1", stopped),
@@ -112,7 +134,7 @@ func TestTheJudgeSeesWhatMustNotHappen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := judge(noon, after(2), tc.records, []fault{tc.fault})
+			v := judge(noon, after(2), tc.records, []fault{tc.fault}, tc.stalls)
 			lawful := tc.want == ""
 			if lawful && len(v.trouble) > 0 ||
 				!lawful && (len(v.trouble) != 1 || !strings.Contains(v.trouble[0], tc.want)) {
@@ -135,7 +157,7 @@ func TestThePictureHasEveryRunAndEveryFault(t *testing.T) {
 		no("web-1.1", undecided, "", 0, 1, 2)}
 	faults := []fault{struckNodes(0.5, 3, 0, 1, 2), struckReplica(4, 5, "web-2.1", stopped)}
 	until := after(2*band.Seconds() + 3)
-	v := judge(noon, until, records, faults)
+	v := judge(noon, until, records, faults, nil)
 	got := string(picture(noon, until, records, faults, v))
 	for text, times := range map[string]int{
 		"<circle": 3, "<rect": 1 + 3 + 1, "web-1.1 ran 12:00:00": 1, "web-3.2 ran 12:00:02": 1,

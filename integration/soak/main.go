@@ -9,7 +9,7 @@
 // clock into the standard library of this binary.
 //
 // Files in reading order: main.go, record.go, replica.go, clock_soak.go, build, stage.go,
-// nemesis.go, judge.go, reason.go, picture.go.
+// nemesis.go, judge.go, reason.go, machine.go, picture.go.
 package main
 
 import (
@@ -75,8 +75,14 @@ func soak(ctx context.Context, span time.Duration, seed uint64, svg string) erro
 	until := from.Add(span)
 	telling, stop := context.WithCancel(ctx)
 	go s.progress(telling, from, until)
+	watched := make(chan struct{})
+	go func() {
+		s.watch(telling)
+		close(watched)
+	}()
 	err = s.trouble(ctx, from, until)
 	stop()
+	<-watched
 	if err != nil {
 		return err
 	}
@@ -84,9 +90,9 @@ func soak(ctx context.Context, span time.Duration, seed uint64, svg string) erro
 		return err
 	}
 	s.endReplicas(10 * time.Second)
-	v := judge(from, until, s.records, s.faults)
+	v := judge(from, until, s.records, s.faults, s.stalls)
 	v.trouble = append(v.trouble, s.doubts...)
-	v.print(os.Stdout, s.faults)
+	v.print(os.Stdout, s.faults, s.stalls)
 	err = os.WriteFile(svg, picture(from, until, s.records, s.faults, v), 0o644)
 	if err == nil {
 		fmt.Printf("soak: the timeline is %s\n", svg)

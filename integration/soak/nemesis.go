@@ -103,7 +103,7 @@ func skew(d time.Duration) func(*stage, int) error {
 	return func(s *stage, i int) error { return s.setClock(i, d) }
 }
 
-func slow(w *way) error { return w.Slow(60*time.Millisecond, 30*time.Millisecond) }
+func slowDown(w *way) error { return w.Slow(60*time.Millisecond, 30*time.Millisecond) }
 
 // misfortunes: on nodes, on replicas and their ways. Of the nodes one clock is stepped, never a
 // majority's: a tick has no other time than theirs.
@@ -122,7 +122,7 @@ var misfortunes = []misfortune{
 	{"clock an hour behind, and right", ofClock, 0, skew(-time.Hour), skew(0)},
 	{"cut from three nodes", ofWays, 0, own(3, (*way).Cut), own(3, (*way).Heal)},
 	{"loses three nodes' replies", ofWays, 0, own(3, (*way).LoseReplies), own(3, (*way).Heal)},
-	{"slow ways", ofWays, 0, own(nodes, slow), own(nodes, (*way).Heal)},
+	{"slow ways", ofWays, 0, own(nodes, slowDown), own(nodes, (*way).Heal)},
 }
 
 // trouble lets one misfortune after the other happen until it is time, with rests in which all has

@@ -34,13 +34,15 @@ type clue struct {
 // explain finds the reason of a tick that nobody ran. A fault alone is none: a replica has to have
 // written at the time who had the tick, or which nodes gave no vote, and the fault has to have
 // struck just these, and when it counts.
-func explain(at time.Time, said []record, runs map[int64][]record, faults []fault) (reason, bool) {
+func explain(
+	at time.Time, said []record, runs map[int64][]record, faults []fault, stalls []stall,
+) (reason, bool) {
 	for _, try := range []func(clue) (reason, bool){
 		noMajority, struckWinner, runLockLivesOn, unknownMarks,
 	} {
 		for _, r := range said {
 			for _, f := range faults {
-				if at.Add(grace).Before(f.from) || at.After(f.to.Add(recovery)) {
+				if !f.mayCost(at) {
 					continue
 				}
 				if why, ok := try(clue{at, r, f, runs}); ok {
@@ -51,7 +53,17 @@ func explain(at time.Time, said []record, runs map[int64][]record, faults []faul
 			}
 		}
 	}
+	for _, r := range said {
+		if why, ok := tooSlow(at, r, faults, stalls); ok {
+			return why, true
+		}
+	}
 	return reason{}, false
+}
+
+// mayCost reports whether the fault was then, or had effects.
+func (f fault) mayCost(at time.Time) bool {
+	return !at.Add(grace).Before(f.from) && !at.After(f.to.Add(recovery))
 }
 
 // noMajority: so many nodes gave this replica no vote that there was no majority, all of them

@@ -32,6 +32,9 @@ const (
 	grace   = every
 	takes   = 100 * time.Millisecond
 	ttl     = 2 * time.Second
+
+	// What a node has to answer: all that the TTL allows, for machines that do much else.
+	nodeTimeout = ttl / 4
 )
 
 // replicaMain is a replica: what an application's main would be, and its diary. It ends when its
@@ -101,7 +104,7 @@ func (d *diary) obey(in io.Reader) error {
 func serve(ctx context.Context, name string, addrs []string, d *diary) error {
 	quiet := slog.New(slog.DiscardHandler)
 	client, err := redlock.New(redlock.Config{
-		Addrs: addrs, TTL: ttl, Identity: name, Logger: quiet})
+		Addrs: addrs, TTL: ttl, NodeTimeout: nodeTimeout, Identity: name, Logger: quiet})
 	if err != nil {
 		return err
 	}

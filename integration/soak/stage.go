@@ -42,6 +42,7 @@ type stage struct {
 	ready   map[string]bool
 	records []record
 	faults  []fault
+	stalls  []stall
 	doubts  []string // about the stage itself: then it proves nothing
 }
 
