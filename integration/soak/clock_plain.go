@@ -9,5 +9,5 @@ import (
 
 // setClock says that it cannot: this binary has the standard library's clock.
 func setClock(time.Duration) error {
-	return errors.New("soak: the clock of this binary cannot be set wrong; that of soak/build's can")
+	return errors.New("soak: this binary's clock cannot be set wrong; soak/build makes one")
 }

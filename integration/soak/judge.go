@@ -131,7 +131,8 @@ func (v verdict) print(out io.Writer, faults []fault, stalls []stall) {
 		fmt.Fprintf(out, "  %d missed: %s\n", kinds[kind], kind)
 	}
 	v.printFaults(out, faults)
-	fmt.Fprintf(out, "  the machine: a PING took longer than %v %d times\n", slowAnswer, len(stalls))
+	fmt.Fprintf(out, "  the machine: a PING took longer than %v %d times\n",
+		slowAnswer, len(stalls))
 	for _, m := range v.missed {
 		fmt.Fprintf(out, "  %s missed: %s\n", clockTime(m.at), m.detail)
 	}

@@ -111,11 +111,14 @@ func TestTheJudgeSeesWhatMustNotHappen(t *testing.T) {
 			records: say(no("web-1.1", undecided, "", 0, 1, 2)), fault: struckNodes(0.5, 3, 0, 1),
 			stalls: slow(1.1, 2), why: "a PING to node 3 took"},
 		"the machine was too slow for two nodes": {
-			records: say(no("web-1.1", undecided, "", 0, 1, 2)), stalls: slow(1.1, 0, 1), want: none},
+			records: say(no("web-1.1", undecided, "", 0, 1, 2)), stalls: slow(1.1, 0, 1),
+			want: none},
 		"the machine was too slow for others": {
-			records: say(no("web-1.1", undecided, "", 0, 1, 2)), stalls: slow(1.1, 0, 3, 4), want: none},
+			records: say(no("web-1.1", undecided, "", 0, 1, 2)), stalls: slow(1.1, 0, 3, 4),
+			want: none},
 		"the machine was too slow later": {
-			records: say(no("web-1.1", undecided, "", 0, 1, 2)), stalls: slow(2.5, 0, 1, 2), want: none},
+			records: say(no("web-1.1", undecided, "", 0, 1, 2)), stalls: slow(2.5, 0, 1, 2),
+			want: none},
 
 		"passed over, the run's replica was stopped": {
 			records: say(no("web-2.1", passedOver, "web-1.1")),

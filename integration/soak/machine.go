@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// slowAnswer is how long a PING takes on a machine that is too slow for what is asked of it: half of
-// what the replicas give a node.
+// slowAnswer is how long a PING takes on a machine that is too slow for what is asked of it: half
+// of what the replicas give a node.
 const slowAnswer = nodeTimeout / 2
 
 // A stall is a time in which the machine was too slow: a PING to a node, on no replica's way, was
@@ -44,8 +44,8 @@ func (s *stage) watch(ctx context.Context) {
 	asking.Wait()
 }
 
-// tooSlow: so many nodes gave this replica no vote that there was no majority; some were struck, and
-// the machine was too slow for the others.
+// tooSlow: so many nodes gave this replica no vote that there was no majority; some were struck,
+// and the machine was too slow for the others.
 func tooSlow(at time.Time, r record, faults []fault, stalls []stall) (reason, bool) {
 	struck := map[int]bool{}
 	detail := fmt.Sprintf("%s had no vote of nodes %s", r.Replica, numbers(r.silent))

@@ -82,10 +82,10 @@ func soak(ctx context.Context, span time.Duration, seed uint64, svg string) erro
 	}()
 	err = s.trouble(ctx, from, until)
 	stop()
-	<-watched
 	if err != nil {
 		return err
 	}
+	<-watched
 	if err := sleepUntil(ctx, until.Add(2*time.Second)); err != nil { // the last runs end
 		return err
 	}
