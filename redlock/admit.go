@@ -18,7 +18,7 @@ import (
 // error joins a NodeError for each node that was not admitted; the others are.
 func (c *Client) Admit(ctx context.Context, nodes ...string) error {
 	if ctx == nil {
-		return invalid("admit: the context is nil")
+		return during("admit", "", invalid("the context is nil"))
 	}
 	if err := ctx.Err(); err != nil {
 		return &RoundError{Op: "admit", kinds: []error{err}}
@@ -35,7 +35,8 @@ func (c *Client) Admit(ctx context.Context, nodes ...string) error {
 	}
 	for _, name := range nodes {
 		if !slices.Contains(c.nodeNames(), name) {
-			faults = append(faults, invalid("admit: %q is not one of the nodes %q", name, c.nodeNames()))
+			faults = append(faults, during("admit", "",
+				invalid("%q is not one of the nodes %q", name, c.nodeNames())))
 		}
 	}
 	if len(faults) > 0 {

@@ -130,10 +130,10 @@ func (c *Client) misdated(started clock.Reading) bool {
 // begin enters a call that Close waits for. The caller ends it with c.calls.Done.
 func (c *Client) begin(ctx context.Context, op, name string) error {
 	if ctx == nil {
-		return fmt.Errorf("redlock: %s %q: %w", op, name, invalid("the context is nil"))
+		return during(op, name, invalid("the context is nil"))
 	}
 	if err := checkName(name); err != nil {
-		return fmt.Errorf("redlock: %s: %w", op, err)
+		return during(op, "", err)
 	}
 	return c.enter(ctx, op, name)
 }

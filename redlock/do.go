@@ -3,7 +3,6 @@ package redlock
 import (
 	"context"
 	"errors"
-	"fmt"
 )
 
 // Do waits for the lock like Lock, calls fn while it is held, and frees it. fn's context ends with
@@ -15,7 +14,7 @@ func (c *Client) Do(
 	ctx context.Context, name string, fn func(context.Context, *Lock) error, opts ...LockOption,
 ) error {
 	if fn == nil {
-		return fmt.Errorf("redlock: do %q: %w", name, invalid("fn is nil"))
+		return during("do", name, invalid("fn is nil"))
 	}
 	l, err := c.Lock(ctx, name, opts...)
 	if err != nil {

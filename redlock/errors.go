@@ -109,5 +109,28 @@ func (e *NodeError) Unwrap() error { return e.Err }
 
 // invalid is a refused argument.
 func invalid(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
+	return &invalidError{text: fmt.Sprintf(format, args...)}
+}
+
+type invalidError struct{ during, text string }
+
+func (e *invalidError) Error() string {
+	if e.during == "" {
+		return ErrInvalid.Error() + ": " + e.text
+	}
+	return "redlock: " + e.during + ": invalid: " + e.text
+}
+
+func (e *invalidError) Unwrap() error { return ErrInvalid }
+
+// during says in which call an argument was refused, and of which lock if that has a name.
+func during(op, name string, err error) error {
+	var refused *invalidError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	if name != "" {
+		op = fmt.Sprintf("%s %q", op, name)
+	}
+	return &invalidError{during: op, text: refused.text}
 }

@@ -93,11 +93,11 @@ func parseHandle(text string) (handle, error) {
 func (c *Client) Resume(ctx context.Context, text string, opts ...LockOption) (*Lock, error) {
 	h, err := parseHandle(text)
 	if err != nil {
-		return nil, fmt.Errorf("redlock: resume: %w", err)
+		return nil, during("resume", "", err)
 	}
 	name := string(h.Name)
 	if string(h.Prefix) != c.cfg.Prefix {
-		return nil, fmt.Errorf("redlock: resume %q: %w", name,
+		return nil, during("resume", name,
 			invalid("handle: it is of a client with Prefix %q, this one has %q", h.Prefix, c.cfg.Prefix))
 	}
 	o, err := c.options(opts)
@@ -111,7 +111,7 @@ func (c *Client) Resume(ctx context.Context, text string, opts ...LockOption) (*
 	token := quorum.NewToken(c.cfg.Identity)
 	voters := c.nodesAt(h.Voters)
 	if voters.Len() < c.engine.Quorum() {
-		return nil, fmt.Errorf("redlock: resume %q: %w", name, invalid("handle: it is of a client "+
+		return nil, during("resume", name, invalid("handle: it is of a client "+
 			"with the nodes %s; a majority of this one's must be among them, under the same address",
 			strings.Join(h.Voters, ", ")))
 	}

@@ -12,6 +12,33 @@ import (
 	"github.com/quorumlock/quorumlock/redlock"
 )
 
+// Each refusal says once whose it is and that the input was invalid, and of which call.
+func TestRefusalsReadAlike(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 3, func(r *rig) {
+		u := r.user(redlock.Config{})
+		l := r.take(u, "held")
+		var nobody context.Context
+		_, noContext := u.Lock(nobody, "a")
+		_, noName := u.TryLock(r.Context(), "")
+		_, badHandle := u.Resume(r.Context(), "x")
+		for want, err := range map[string]error{
+			`redlock: lock "a": invalid: the context is nil`:      noContext,
+			`redlock: lock: invalid: name is empty`:               noName,
+			`redlock: do "a": invalid: fn is nil`:                 u.Do(r.Context(), "a", nil),
+			`redlock: extend "held": invalid: the context is nil`: l.Extend(nobody),
+			`redlock: admit: invalid: "x" is not one of the nodes ["node0:6379" "node1:6379" "node2:6379"]`: u.Admit(
+				r.Context(), "x"),
+			`redlock: resume: invalid: handle: it does not begin with "qlh1.", as what Detach returns does`: badHandle,
+		} {
+			r.wantIs(err, redlock.ErrInvalid)
+			if got := fmt.Sprint(err); got != want {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+		}
+	})
+}
+
 func TestNames(t *testing.T) {
 	t.Parallel()
 	t.Run("that are refused", func(t *testing.T) {

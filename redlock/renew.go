@@ -207,7 +207,7 @@ func (l *Lock) Extend(ctx context.Context) error {
 		return &RoundError{Op: "extend", kinds: []error{ErrNotHeld}}
 	}
 	if ctx == nil {
-		return invalid("extend %q: the context is nil", l.name)
+		return during("extend", l.name, invalid("the context is nil"))
 	}
 	if err := ctx.Err(); err != nil {
 		return &RoundError{Op: "extend", Name: l.name, kinds: []error{err}}
