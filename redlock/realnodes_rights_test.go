@@ -65,8 +65,15 @@ func (r *realRig) useAll(a, b *redlock.Client) {
 			r.Error(err)
 		}
 	})
-	waitUntil(r.T, "the other waits", func() bool { return b.Lines() == 1 })
-	time.Sleep(200 * time.Millisecond)
+	waitUntil(r.T, "the other listens, or was refused to", func() bool {
+		for i := range r.servers {
+			subscribed := fmt.Sprint(r.do([]int{i}, "PUBSUB", "NUMSUB", "ql:free:k")) == "[ql:free:k 1]"
+			if !subscribed && !strings.Contains(fmt.Sprint(r.do([]int{i}, "ACL", "LOG")), "subscribe") {
+				return false
+			}
+		}
+		return true
+	})
 	r.free(l)
 	waiting.Wait()
 	r.Logf("waited for %v", time.Since(began).Round(time.Millisecond))

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,10 +37,56 @@ func call(t *testing.T, nodes []string, args ...string) result {
 }
 
 func callFor(ctx context.Context, nodes []string, args ...string) result {
-	var out, errors bytes.Buffer
+	return callTo(ctx, &told{more: make(chan struct{}, 1)}, nodes, args...)
+}
+
+func callTo(ctx context.Context, out *told, nodes []string, args ...string) result {
+	var errors bytes.Buffer
 	args = append([]string{"-addrs", strings.Join(nodes, ","), "-timeout", "2s"}, args...)
-	status := run(ctx, args, &out, &errors)
+	status := run(ctx, args, out, &errors)
 	return result{status, out.String(), errors.String()}
+}
+
+// told is output that can be waited for while it is written.
+type told struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	more chan struct{}
+}
+
+func (o *told) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	select {
+	case o.more <- struct{}{}:
+	default:
+	}
+	return o.text.Write(p)
+}
+
+func (o *told) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// await waits until the text was written, and does what it is given again and again meanwhile.
+func (o *told) await(t *testing.T, text string, do ...func()) {
+	t.Helper()
+	bound := time.After(time.Minute)
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	for !strings.Contains(o.String(), text) {
+		select {
+		case <-o.more:
+		case <-again.C:
+			for _, f := range do {
+				f()
+			}
+		case <-bound:
+			t.Fatalf("not written within a minute: %s\n%s", text, o)
+		}
+	}
 }
 
 // want wants the exit status, and each text in the output or the errors.
@@ -346,23 +394,24 @@ func TestWatch(t *testing.T) {
 	t.Parallel()
 	nodes, c := nodesAndUser(t, "web-3:4711")
 	ctx, cancel := context.WithCancel(t.Context())
+	out := &told{more: make(chan struct{}, 1)}
 	done := make(chan result)
 	go func() {
-		done <- callFor(ctx, nodes.Addrs(), "watch", "report", "-every", "5ms", "-json")
+		done <- callTo(ctx, out, nodes.Addrs(), "watch", "report", "-every", "5ms", "-json")
 	}()
-	// Whatever is there for a while is seen; how long that takes is the machine's affair.
-	const while = 500 * time.Millisecond
-	time.Sleep(while)
+	out.await(t, `"is"`)
 	l := take(t, c, "report", redlock.WithoutRenewal())
-	time.Sleep(while)
-	if err := l.Extend(t.Context()); err != nil {
-		t.Error(err)
-	}
-	time.Sleep(while)
+	out.await(t, `"taken"`)
+	// A renewal shows when more is left than at the look before, which takes some time between them.
+	out.await(t, `"renewed"`, func() {
+		if err := l.Extend(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 	if err := l.Unlock(t.Context()); err != nil {
 		t.Error(err)
 	}
-	time.Sleep(while)
+	out.await(t, `"event":"free"`)
 	cancel()
 	got := <-done
 	got.want(t, exitOK)
@@ -372,7 +421,7 @@ func TestWatch(t *testing.T) {
 			events = append(events, line["event"])
 		}
 	}
-	if text := fmt.Sprint(events); text != "[is taken renewed free]" {
+	if text := fmt.Sprint(slices.Compact(events)); text != "[is taken renewed free]" {
 		t.Errorf("events %s, want [is taken renewed free]\n%s", text, got.out)
 	}
 	call(t, nodes.Addrs(), "watch", "report", "-for", "2s").want(t, exitOK, "report: free")
