@@ -82,12 +82,15 @@ func NewElector(c *redlock.Client, name string, opts ...ElectorOption) (*Elector
 	}
 	e := &Elector{access: access, name: name, lease: "ql:lead:" + name, ttl: access.TTL,
 		guard: DefaultGuard, ended: make(chan struct{})}
+	var faults []error
 	for _, opt := range opts {
-		if opt != nil {
-			opt(e)
+		if opt == nil {
+			faults = append(faults, invalid("an ElectorOption is nil"))
+			continue
 		}
+		opt(e)
 	}
-	if err := e.check(); err != nil {
+	if err := errors.Join(append(faults, e.check())...); err != nil {
 		return nil, fmt.Errorf("schedule: NewElector: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -99,7 +102,7 @@ func NewElector(c *redlock.Client, name string, opts ...ElectorOption) (*Elector
 func (e *Elector) check() error {
 	var faults []error
 	fault := func(format string, args ...any) {
-		faults = append(faults, fmt.Errorf("%w: %s", redlock.ErrInvalid, fmt.Sprintf(format, args...)))
+		faults = append(faults, invalid(format, args...))
 	}
 	if e.name == "" {
 		fault("name is empty")
@@ -127,7 +130,7 @@ func (e *Elector) check() error {
 //
 // A "no" matches redlock.ErrHeld: another replica leads, or led so shortly before that it may have
 // run this tick (the RoundError says who and for how long); or redlock.ErrNoQuorum: it could not
-// be decided; or redlock.ErrClosed.
+// be decided; or redlock.ErrClosed: this Elector or its client is closed.
 func (e *Elector) IsLeader(ctx context.Context) error {
 	if ctx == nil {
 		return fmt.Errorf("schedule: IsLeader: %w: the context is nil", redlock.ErrInvalid)
@@ -171,7 +174,13 @@ func (e *Elector) holds() (*redlock.Lock, error) {
 	return nil, e.no(redlock.ErrNoQuorum, quorum.Confirmation{})
 }
 
+// no is the error of an answer. When the client is closed that is why nobody can be asked.
 func (e *Elector) no(kind error, got quorum.Confirmation) error {
+	select {
+	case <-e.access.Done:
+		kind, got.Err, got.Errs = redlock.ErrClosed, nil, nil
+	default:
+	}
 	return fmt.Errorf("schedule: %q: %w", e.name,
 		e.access.HoldError("lead", e.name, kind, got))
 }
@@ -185,7 +194,8 @@ type Leader struct {
 }
 
 // Leader asks the nodes who leads. It blocks until all have answered, at most NodeTimeout, or
-// until ctx ends. Errors: redlock.ErrNotHeld: nobody does; redlock.ErrNoQuorum; redlock.ErrClosed.
+// until ctx ends. Errors: redlock.ErrNotHeld: nobody does; redlock.ErrNoQuorum; redlock.ErrClosed:
+// the client is closed.
 func (e *Elector) Leader(ctx context.Context) (Leader, error) {
 	if ctx == nil {
 		return Leader{}, fmt.Errorf("schedule: Leader: %w: the context is nil", redlock.ErrInvalid)

@@ -256,7 +256,7 @@ func TestAnHourAheadDoesNotKeepLaterLeadersOut(t *testing.T) {
 }
 
 // TestGocronFiresEachTickOnce runs plain gocron schedulers under both hooks, with hand-overs. It is
-// go-co-op/gocron 681 and 688: an elector that said no was never asked again.
+// go-co-op/gocron 681 and 688: an elector that said no was never asked again; dkron-io/dkron 1210.
 func TestGocronFiresEachTickOnce(t *testing.T) {
 	t.Parallel()
 	hooks := map[string]func(*Elector) gocron.SchedulerOption{
@@ -339,6 +339,7 @@ func TestElectorsThatAreRefused(t *testing.T) {
 			"a long name":  {c, strings.Repeat("n", 1025), nil, "1025 bytes"},
 			"a long lease": {c, "n", []ElectorOption{WithLeaseTTL(time.Hour)}, "MaxTTL"},
 			"no validity":  {c, "n", []ElectorOption{WithLeaseTTL(time.Millisecond)}, "validity"},
+			"no option":    {c, "n", []ElectorOption{nil}, "ElectorOption is nil"},
 			"no guard":     {c, "n", []ElectorOption{WithGuard(0)}, "WithGuard"},
 		} {
 			e, err := NewElector(c.client, c.name, c.opts...)
@@ -380,9 +381,10 @@ func TestAClosedClientEndsTheCampaign(t *testing.T) {
 		default:
 			t.Error("the campaign goes on")
 		}
-		if err := e.IsLeader(t.Context()); err == nil {
-			t.Error("leads with a closed client")
-		}
+		err = e.IsLeader(t.Context())
+		wantIs(t, err, []error{redlock.ErrClosed}, redlock.ErrNoQuorum, redlock.ErrHeld)
+		_, err = e.Leader(t.Context())
+		wantIs(t, err, []error{redlock.ErrClosed}, redlock.ErrNoQuorum, redlock.ErrNotHeld)
 		mu.Lock()
 		defer mu.Unlock()
 		if fmt.Sprint(told) != "[true false]" {

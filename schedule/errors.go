@@ -9,8 +9,9 @@ import (
 )
 
 // Why a tick is not run here. Each also matches redlock.ErrHeld (another replica has it) or
-// redlock.ErrNoQuorum (it could not be decided), never both, and holds a *redlock.RoundError that
-// says who has it, or which nodes gave no vote.
+// redlock.ErrNoQuorum (it could not be decided; redlock.ErrClosed instead, if because the client is
+// closed), never both, and holds a *redlock.RoundError that says who has it, or which nodes gave no
+// vote.
 var (
 	// ErrTickTaken: the tick is on record on a majority of the nodes: another replica runs it, or
 	// has run it, or it was passed over because the run before was still under way. Matches
@@ -19,7 +20,7 @@ var (
 
 	// ErrTickUndecided: whether somebody has run the tick could not be found out in time, so it is
 	// not run: too few nodes answered, or another replica had claimed it and neither committed nor
-	// gave up. Matches redlock.ErrNoQuorum.
+	// gave up. Matches redlock.ErrNoQuorum, or redlock.ErrClosed.
 	ErrTickUndecided = errors.New("schedule: tick undecided")
 
 	// ErrTickTooEarly: by the nodes' clocks the tick is not due, and will not be before this
