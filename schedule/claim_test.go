@@ -251,6 +251,37 @@ func TestT4EarlyClaims(t *testing.T) {
 	})
 }
 
+// gocron 409, robfig/cron 94: a timer fired early, the job ran before its time and then again at
+// its time. Here a caller whose clock is a minute ahead gets a no, and robs nobody of the tick.
+func TestACallAMinuteEarly(t *testing.T) {
+	inBubble(t, func(t *testing.T, _ *fleet, a, b, c *claimer) {
+		at := time.Now().Add(time.Minute)
+		d := newDue(at, at.Add(time.Minute), 0)
+		now := a.now
+		a.now = func() time.Time { return now().Add(time.Minute) }
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		_, err := a.claim(ctx, d)
+		wantIs(t, err, []error{ErrTickTooEarly, redlock.ErrNoQuorum}, redlock.ErrHeld)
+		time.Sleep(time.Until(at))
+		won := 0
+		for _, asks := range []*claimer{a, b, c} {
+			g, err := asks.claim(t.Context(), d)
+			if err != nil {
+				wantIs(t, err, taken, redlock.ErrNoQuorum)
+				continue
+			}
+			won++
+			if err := g.lock.Unlock(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if won != 1 {
+			t.Errorf("the tick was given to %d of 3", won)
+		}
+	})
+}
+
 // T5: a tick that was passed over is not taken because a later one is.
 func TestT5ALaterTickTakesNoEarlierOne(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *fleet, a, b, _ *claimer) {
