@@ -3,14 +3,12 @@ package schedule
 import (
 	"context"
 	"time"
-
-	"github.com/go-co-op/gocron/v2"
 )
 
-// awaitInstant reads which instant of a job is due, on a goroutine of its own: while gocron stops
+// awaitInstant reads which instant of a list is due, on a goroutine of its own: while gocron stops
 // it answers only after a second, and a Lock has to return as soon as its context ends.
 func awaitInstant(
-	ctx context.Context, j gocron.Job, now func() time.Time,
+	ctx context.Context, nextRuns func(int) ([]time.Time, error), now func() time.Time,
 ) (finding, error) {
 	if err := ctx.Err(); err != nil {
 		return finding{}, err
@@ -21,7 +19,7 @@ func awaitInstant(
 	}
 	got := make(chan result, 1)
 	go func() {
-		f, err := findInstant(j.NextRuns, now())
+		f, err := findInstant(nextRuns, now())
 		got <- result{f, err}
 	}()
 	select {

@@ -31,7 +31,7 @@ type boundJob struct {
 // Bind tells the locker which scheduler it is in, so that it knows the instants of ticks. Call it
 // once, before the scheduler starts; jobs may be added later. It must not be called from within a
 // job. Errors match redlock.ErrInvalid, and then the locker is not bound: it is already, or jobs
-// share a name, or have random intervals, or shorter ones than 100 ms.
+// share a name, or have random intervals, or instants less than 100 ms apart.
 func (l *Locker) Bind(s gocron.Scheduler) error {
 	if s == nil {
 		return fmt.Errorf("schedule: Bind: %w", invalid("the scheduler is nil"))
@@ -94,6 +94,8 @@ func intervalOf(schedule gocron.JobSchedule) (time.Duration, error) {
 			return 0, nil
 		}
 		interval = every
+	case gocron.OneTimeJobSchedule:
+		return 0, checkApart(s.StartAt)
 	default:
 		return 0, nil
 	}
@@ -159,7 +161,7 @@ func (l *Locker) startLearning() <-chan struct{} {
 // find is the instant that is due. After a run on request the list can be empty just when a tick
 // is due, because that run has cleared it: then what was read before says when it is.
 func (s snapshot) find(ctx context.Context, now func() time.Time) (finding, error) {
-	f, err := awaitInstant(ctx, s.job, now)
+	f, err := awaitInstant(ctx, s.job.NextRuns, now)
 	if err != nil {
 		return f, err
 	}

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -21,7 +22,14 @@ type grid struct {
 	from     time.Time // zero: all
 }
 
+// latest is the last instant that has a number of nanoseconds since the epoch, in 2262: from there
+// on there are no multiples.
+var latest = time.Unix(0, math.MaxInt64)
+
 func (g grid) after(last time.Time) time.Time {
+	if !g.from.Before(latest) {
+		return never
+	}
 	if next := gridFloor(last, g.interval).Add(g.interval); !next.Before(g.from) {
 		return next
 	}
@@ -54,7 +62,7 @@ type cronFrom struct {
 
 func (c cronFrom) after(last time.Time) time.Time {
 	if last.Before(c.from) {
-		last = c.from.Add(-1).In(last.Location())
+		last = c.from.Add(-1).In(last.Location()) // which decides what the crontab means
 	}
 	next := c.cron.Next(last)
 	if next.IsZero() {
@@ -63,16 +71,20 @@ func (c cronFrom) after(last time.Time) time.Time {
 	return next
 }
 
-// A cron is a calendar as gocron wants it.
-type cron struct{ calendar calendar }
+// A cron is a calendar as gocron wants it, in the scheduler's location.
+type cron struct {
+	calendar calendar
+	location *time.Location
+}
 
 // IsValid is for gocron.Cron: what is wrong with a schedule was found before.
 func (cron) IsValid(string, *time.Location, time.Time) error { return nil }
 
 // Next is for gocron.Cron. Of two instants one after the other with the same wall-clock text
-// gocron takes the second for a repetition of the first, and passes it over; here they are two.
+// gocron takes the second for a repetition of the first, and passes it over; here they are two, and
+// the second has a zone of its own, from which the one after it comes back.
 func (c cron) Next(last time.Time) time.Time {
-	next := c.calendar.after(last).In(last.Location())
+	next := c.calendar.after(last.In(c.location)).In(c.location)
 	if _, ours := c.calendar.(cronFrom); !ours && sameText(last, next) {
 		_, offset := next.Zone()
 		next = next.In(time.FixedZone("", offset+1))

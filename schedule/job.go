@@ -24,6 +24,7 @@ type job struct {
 	name      string
 	run       func(context.Context, Tick) error
 	grace     time.Duration
+	stopAt    time.Time // no instants from then on; zero: it goes on
 	shown     gocron.JobSchedule
 	claimer   *claimer
 
@@ -36,7 +37,8 @@ type job struct {
 func newJob(
 	s *Scheduler, name string, p plan, run func(context.Context, Tick) error, o jobOptions,
 ) *job {
-	j := &job{scheduler: s, name: name, run: run, grace: o.grace, shown: p.shown,
+	j := &job{scheduler: s, name: name, run: run, grace: o.grace,
+		stopAt: o.stopAt, shown: p.shown,
 		ready: make(chan struct{}), grants: make(chan *grant, 1)}
 	j.claimer = &claimer{access: s.access, job: name, overlap: o.overlap, now: s.clock.Now,
 		steady: true}
@@ -73,6 +75,9 @@ func (j *job) Lock(ctx context.Context, _ string) (gocron.Lock, error) {
 	}
 	d, err := j.due(ctx)
 	if err != nil {
+		if ctx.Err() == nil && !j.over() {
+			s.log.Warn("schedule: tick not run: its instant is not known", "job", j.name, "reason", err)
+		}
 		return nil, err
 	}
 	g, err := j.claimer.claim(ctx, d)
@@ -92,7 +97,7 @@ func (j *job) Lock(ctx context.Context, _ string) (gocron.Lock, error) {
 
 // due finds the tick that a call of Lock is for.
 func (j *job) due(ctx context.Context) (due, error) {
-	f, err := awaitInstant(ctx, j.Job, j.scheduler.clock.Now)
+	f, err := awaitInstant(ctx, j.listed, j.scheduler.clock.Now)
 	if err != nil {
 		return due{}, err
 	}
@@ -107,6 +112,28 @@ func (j *job) due(ctx context.Context) (due, error) {
 		return due{}, fmt.Errorf("schedule: %q: no instant is due", j.name)
 	}
 	return newDue(f.due, f.next, j.grace), nil
+}
+
+// listed is gocron's list of the job's next instants, without those that WithStopAt leaves out.
+func (j *job) listed(n int) ([]time.Time, error) {
+	next, err := j.Job.NextRuns(n)
+	if errors.Is(err, gocron.ErrJobNotFound) && j.over() && !j.removed.Load() {
+		return nil, nil // gocron has removed it by itself
+	}
+	if j.stopAt.IsZero() {
+		return next, err
+	}
+	for i, at := range next {
+		if !at.Before(j.stopAt) {
+			return next[:i], err
+		}
+	}
+	return next, err
+}
+
+// over reports whether WithStopAt leaves no instant any more.
+func (j *job) over() bool {
+	return !j.stopAt.IsZero() && !j.scheduler.clock.Now().Before(j.stopAt)
 }
 
 // A ticket is what gocron unlocks.
@@ -184,7 +211,7 @@ func (j *job) runManual(at time.Time) {
 
 // life is how long the marks of the job's ticks have to live.
 func (j *job) life() time.Duration {
-	next, err := j.Job.NextRuns(2)
+	next, err := j.listed(2)
 	if err != nil || len(next) < 2 {
 		return marksLife
 	}
@@ -206,18 +233,48 @@ func (j *job) NextRun() (time.Time, error) {
 	return next[0], nil
 }
 
-// NextRuns are the job's next instants, fewer if the schedule ends.
+// NextRuns are the job's next instants, in the scheduler's location; fewer if the schedule ends.
 func (j *job) NextRuns(n int) ([]time.Time, error) {
-	select {
-	case <-j.scheduler.left:
-		return nil, gocron.ErrJobNotFound // gocron would say so after a second
-	default:
+	if j.left() {
+		return nil, gocron.ErrJobNotFound
 	}
 	if n <= 0 {
 		return nil, nil
 	}
-	next, err := j.Job.NextRuns(n)
-	return lookAt(next, time.Time{}).all, err
+	listed, err := j.listed(n)
+	var next []time.Time
+	for _, at := range lookAt(listed, time.Time{}).all {
+		next = append(next, at.In(j.scheduler.location))
+	}
+	return next, err
+}
+
+// LastRun is when this replica last ran a tick of the job.
+func (j *job) LastRun() (time.Time, error) { return j.unlessLeft(j.Job.LastRun) }
+
+// LastRunStartedAt is for gocron.Job.
+func (j *job) LastRunStartedAt() (time.Time, error) { return j.unlessLeft(j.Job.LastRunStartedAt) }
+
+// LastRunCompletedAt is for gocron.Job.
+func (j *job) LastRunCompletedAt() (time.Time, error) {
+	return j.unlessLeft(j.Job.LastRunCompletedAt)
+}
+
+// left reports whether Shutdown has left gocron: it would answer nothing any more, after a second.
+func (j *job) left() bool {
+	select {
+	case <-j.scheduler.left:
+		return true
+	default:
+		return false
+	}
+}
+
+func (j *job) unlessLeft(ask func() (time.Time, error)) (time.Time, error) {
+	if j.left() {
+		return time.Time{}, gocron.ErrJobNotFound
+	}
+	return ask()
 }
 
 // skipped tells of a tick that is not run here. That another replica has it is nothing to be

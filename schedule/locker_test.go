@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/quorumlock/quorumlock/internal/ticktest"
+	"github.com/quorumlock/quorumlock/quorum"
 	"github.com/quorumlock/quorumlock/redlock"
 )
 
@@ -184,6 +185,44 @@ func TestQueuedRunsThatLostTheirInstant(t *testing.T) {
 	}
 }
 
+// gocron 925: limited runs, whose context gocron ends with the last run. Each replica has one run,
+// of a tick of its own; the lock is freed all the same, and nothing runs again.
+func TestLimitedRuns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 3)
+		var all []*plain
+		for _, name := range names(3) {
+			p := f.plain(name)
+			if _, err := p.NewJob(everySecond(), gocron.NewTask(func(ctx context.Context) {
+				at := gridFloor(time.Now(), time.Second)
+				defer f.record.Begin(ticktest.Run{Job: "job", Replica: name, At: at})()
+				time.Sleep(300 * time.Millisecond)
+				if err := ctx.Err(); err != nil {
+					t.Errorf("%s: the task's context at its end: %v", name, err)
+				}
+				seen, err := p.locker.access.Engine.Inspect(t.Context(), "ql:run:job")
+				holder, votes, _ := quorum.Strongest(seen)
+				if err != nil || votes < 2 || quorum.Identity(holder) != name {
+					t.Errorf("%s: the run lock at the task's end: %d votes of %q, %v", name, votes, holder, err)
+				}
+			}), gocron.WithName("job"), gocron.WithLimitedRuns(1)); err != nil {
+				t.Fatal(err)
+			}
+			p.bind()
+			p.Start()
+			all = append(all, p)
+		}
+		time.Sleep(6*time.Second + rest)
+		for _, p := range all {
+			p.stop()
+		}
+		f.check()
+		f.record.Apart(t)
+		f.record.All(t, "job", f.due(time.Second)[:3])
+	})
+}
+
 // RunNow has no instant, and uses none up.
 func TestRunNowOfPlainGocron(t *testing.T) {
 	t.Parallel()
@@ -219,8 +258,10 @@ func TestBindRefuses(t *testing.T) {
 		p.job("twice", everySecond(), time.Second, 0)
 		random := p.job("random", gocron.DurationRandomJob(time.Second, 2*time.Second), time.Second, 0)
 		short := p.job("short", gocron.DurationJob(50*time.Millisecond), time.Second, 0)
+		near := p.job("near", gocron.OneTimeJob(gocron.OneTimeJobStartDateTimes(
+			time.Now().Add(time.Hour), time.Now().Add(time.Hour+20*time.Millisecond))), time.Second, 0)
 		err := p.locker.Bind(p)
-		for _, name := range []string{"twice", "random", "short"} {
+		for _, name := range []string{"twice", "random", "short", "near"} {
 			if !errors.Is(err, redlock.ErrInvalid) || !strings.Contains(err.Error(), name) {
 				t.Errorf("Bind: got %v, want one that names %q", err, name)
 			}
@@ -228,7 +269,7 @@ func TestBindRefuses(t *testing.T) {
 		if err := p.locker.Bind(nil); !errors.Is(err, redlock.ErrInvalid) {
 			t.Errorf("Bind(nil): got %v", err)
 		}
-		for _, j := range []gocron.Job{twice, random, short} {
+		for _, j := range []gocron.Job{twice, random, short, near} {
 			_ = p.RemoveJob(j.ID())
 		}
 		p.bind()

@@ -18,6 +18,7 @@ type plan struct {
 	shown      gocron.JobSchedule // what the user asked for
 	definition gocron.JobDefinition
 	options    []gocron.JobOption
+	location   *time.Location // the scheduler's
 }
 
 // newPlan aligns a schedule, or refuses it. now is by the nodes' clocks.
@@ -28,32 +29,48 @@ func newPlan(
 	if err != nil {
 		return plan{}, err
 	}
-	p := plan{shown: shown}
+	if err := checkEnds(o, now); err != nil {
+		return plan{}, err
+	}
+	p := plan{shown: shown, location: location}
 	switch s := shown.(type) {
 	case gocron.CronJobSchedule:
-		err = p.planCron(s.Crontab, location, now, o.startAt)
+		err = p.planCron(s.Crontab, now, o.startAt)
 	case gocron.DurationJobSchedule:
 		err = p.planGrid(s.Duration, o.startAt)
 	case gocron.DurationRandomJobSchedule:
 		err = invalid("a random interval: each replica would draw its own instants")
 	case gocron.OneTimeJobSchedule:
-		err = p.planInstants(s.StartAt, now, o.startAt)
+		err = p.planInstants(s.StartAt, now, o)
 	case gocron.DailyJobSchedule:
-		err = p.planCalendar(when, s.Interval, "days", location, o.startAt, now)
+		err = p.planCalendar(when, s.Interval, "days", o.startAt, now)
 	case gocron.WeeklyJobSchedule:
-		err = p.planCalendar(when, s.Interval, "weeks", location, o.startAt, now)
+		err = p.planCalendar(when, s.Interval, "weeks", o.startAt, now)
 	case gocron.MonthlyJobSchedule:
-		err = p.planCalendar(when, s.Interval, "months", location, o.startAt, now)
+		err = p.planCalendar(when, s.Interval, "months", o.startAt, now)
 	default:
 		err = invalid("a schedule of the unknown type %T", shown)
 	}
 	if err == nil && !o.stopAt.IsZero() {
-		if !o.stopAt.After(now) {
-			return plan{}, invalid("WithStopAt(%v): has passed", o.stopAt)
-		}
-		p.options = append(p.options, gocron.WithStopAt(gocron.WithStopDateTime(o.stopAt)))
+		// gocron drops an instant when its timer fires only after the stop. So it stops later, when
+		// every tick's Grace is over, and what lies in between is left out by the job.
+		end := o.stopAt.Add(max(mostGrace, o.grace))
+		p.options = append(p.options, gocron.WithStopAt(gocron.WithStopDateTime(end)))
 	}
 	return p, err
+}
+
+// checkEnds refuses a first and a last moment that leave no instant.
+func checkEnds(o jobOptions, now time.Time) error {
+	switch {
+	case o.stopAt.IsZero():
+		return nil
+	case !o.stopAt.After(now):
+		return invalid("WithStopAt(%v): has passed", o.stopAt)
+	case !o.startAt.Before(o.stopAt):
+		return invalid("WithStopAt(%v): not after WithStartAt, %v", o.stopAt, o.startAt)
+	}
+	return nil
 }
 
 // planGrid is for an interval: its instants are the multiples since the epoch. gocron's own would
@@ -69,15 +86,13 @@ func (p *plan) planGrid(interval time.Duration, from time.Time) error {
 // use makes gocron go by a calendar of ours.
 func (p *plan) use(c calendar) {
 	p.definition = gocron.CronJob("calendar", false)
-	p.options = append(p.options, gocron.WithCronImplementation(cron{c}))
+	p.options = append(p.options, gocron.WithCronImplementation(cron{c, p.location}))
 }
 
 // planCron makes a definition of its own: gocron keeps the parsed schedule in the definition, so
 // that one that is used twice, in two locations, would change the first job's times. The form with
 // seconds reads all that the one without does.
-func (p *plan) planCron(
-	tab string, location *time.Location, now time.Time, from time.Time,
-) error {
+func (p *plan) planCron(tab string, now, from time.Time) error {
 	if every, ok := everyOf(tab); ok {
 		return p.planGrid(every, from)
 	}
@@ -86,7 +101,7 @@ func (p *plan) planCron(
 		return nil
 	}
 	parsed := gocron.NewDefaultCron(true)
-	if err := parsed.IsValid(tab, location, from); err != nil {
+	if err := parsed.IsValid(tab, p.location, from); err != nil {
 		return invalid("%v", err)
 	}
 	p.use(cronFrom{cron: parsed, from: from})
@@ -108,29 +123,43 @@ func everyOf(tab string) (time.Duration, bool) {
 }
 
 // planInstants is for a one-time job.
-func (p *plan) planInstants(at []time.Time, now, from time.Time) error {
+func (p *plan) planInstants(at []time.Time, now time.Time, o jobOptions) error {
 	if len(at) == 0 {
 		return invalid("a one-time job that starts immediately: use RunNow")
 	}
 	var left instants
 	for _, t := range at {
-		if t.After(now) && !t.Before(from) {
-			left = append(left, t.UTC().Truncate(time.Millisecond))
+		t = t.UTC().Truncate(time.Millisecond)
+		if t.After(now) && !t.Before(o.startAt) && (o.stopAt.IsZero() || t.Before(o.stopAt)) {
+			left = append(left, t)
 		}
 	}
 	if len(left) == 0 {
-		return invalid("a one-time job whose time has passed, or is before WithStartAt")
+		return invalid("a one-time job whose time has passed, or is before WithStartAt" +
+			" or not before WithStopAt")
 	}
 	slices.SortFunc(left, time.Time.Compare)
-	p.use(slices.CompactFunc(left, time.Time.Equal))
+	left = slices.CompactFunc(left, time.Time.Equal)
+	p.use(left)
+	return checkApart(left)
+}
+
+// checkApart refuses instants, in their order, that are too near to each other to be told apart
+// when a timer fires.
+func checkApart(at []time.Time) error {
+	for i := 1; i < len(at); i++ {
+		if apart := at[i].Sub(at[i-1]); apart < leastInterval {
+			return invalid("a one-time job with instants that are %v apart: at least %v",
+				apart, leastInterval)
+		}
+	}
 	return nil
 }
 
 // planCalendar is for jobs by days, weeks or months. Of every second or third of these the phase
 // counts from the start, so that has to be the same on all replicas.
 func (p *plan) planCalendar(
-	when gocron.JobDefinition, interval uint, unit string,
-	location *time.Location, from, now time.Time,
+	when gocron.JobDefinition, interval uint, unit string, from, now time.Time,
 ) error {
 	p.definition = when
 	switch {
@@ -140,12 +169,12 @@ func (p *plan) planCalendar(
 	case from.IsZero(), interval == 1 && !from.After(now):
 		return nil
 	}
-	first, err := firstFrom(eachPeriod(p.shown), location, from)
+	first, err := firstFrom(eachPeriod(p.shown), p.location, from)
 	if err != nil {
 		return err
 	}
 	p.options = append(p.options,
-		gocron.WithStartAt(gocron.WithStartDateTimePast(first.In(location))))
+		gocron.WithStartAt(gocron.WithStartDateTimePast(first.In(p.location))))
 	return nil
 }
 

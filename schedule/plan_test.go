@@ -3,6 +3,7 @@ package schedule
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/quorumlock/quorumlock/internal/ticktest"
 	"github.com/quorumlock/quorumlock/redlock"
+	"github.com/quorumlock/quorumlock/redlock/redlocktest"
 )
 
 func noon() gocron.AtTimes { return gocron.NewAtTimes(gocron.NewAtTime(12, 0, 0)) }
@@ -25,7 +27,7 @@ func TestAddRefuses(t *testing.T) {
 		f := newFleet(t, 3)
 		r := f.replica("a", 0)
 		r.job("taken", everySecond(), 0)
-		past := time.Now().Add(-time.Second)
+		past, soon := time.Now().Add(-time.Second), time.Now().Add(time.Hour)
 		for name, c := range map[string]struct {
 			job  string
 			when gocron.JobDefinition
@@ -57,10 +59,17 @@ func TestAddRefuses(t *testing.T) {
 			"once, before the start": {"j",
 				gocron.OneTimeJob(gocron.OneTimeJobStartDateTime(time.Now().Add(time.Hour))),
 				[]JobOption{WithStartAt(time.Now().Add(2 * time.Hour))}, "WithStartAt"},
-			"no grace":          {"j", everySecond(), []JobOption{WithGrace(0)}, "WithGrace"},
-			"an overlap":        {"j", everySecond(), []JobOption{WithOverlap(7)}, "WithOverlap"},
-			"a nil option":      {"j", everySecond(), []JobOption{nil}, "nil"},
-			"stopped":           {"j", everySecond(), []JobOption{WithStopAt(past)}, "WithStopAt"},
+			"no grace":     {"j", everySecond(), []JobOption{WithGrace(0)}, "WithGrace"},
+			"an overlap":   {"j", everySecond(), []JobOption{WithOverlap(7)}, "WithOverlap"},
+			"a nil option": {"j", everySecond(), []JobOption{nil}, "nil"},
+			"stopped":      {"j", everySecond(), []JobOption{WithStopAt(past)}, "WithStopAt"},
+			"stopped before the start": {"j", everySecond(),
+				[]JobOption{WithStartAt(soon.Add(time.Hour)), WithStopAt(soon)}, "WithStopAt"},
+			"once, after the stop": {"j",
+				gocron.OneTimeJob(gocron.OneTimeJobStartDateTime(soon)), []JobOption{WithStopAt(soon)},
+				"WithStopAt"},
+			"twice, too near": {"j", gocron.OneTimeJob(gocron.OneTimeJobStartDateTimes(
+				soon.Add(99*time.Millisecond), soon)), nil, "99ms apart: at least 100ms"},
 			"the zero time":     {"j", everySecond(), []JobOption{WithStopAt(time.Time{})}, "zero time"},
 			"another zero time": {"j", everySecond(), []JobOption{WithStartAt(time.Time{})}, "zero time"},
 		} {
@@ -209,6 +218,163 @@ func TestReplicasAgreeOnInstants(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The list that gocron goes by has zones of its own where two instants have the same wall-clock
+// text: each second has ten of an interval of 100 ms, and in autumn there is an hour twice. They
+// are not shown.
+func TestNextRunIsInTheSchedulersLocation(t *testing.T) {
+	t.Parallel()
+	york, err := time.LoadLocation("America/New_York")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		interval time.Duration
+		began    time.Time // a minute before something
+		wait     time.Duration
+		want     string
+	}{
+		"short": {100 * time.Millisecond, time.Date(2026, 10, 31, 4, 0, 0, 0, time.UTC),
+			10*time.Second + 50*time.Millisecond, "2026-10-31 00:00:10.1 -0400 EDT"},
+		"the same hour again": {time.Hour, time.Date(2026, 11, 1, 5, 0, 0, 0, time.UTC),
+			time.Minute, "2026-11-01 01:00:00 -0500 EST"},
+		"and after it": {time.Hour, time.Date(2026, 11, 1, 4, 59, 0, 0, time.UTC),
+			4 * time.Hour, "2026-11-01 04:00:00 -0500 EST"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				time.Sleep(time.Until(c.began))
+				f := newFleet(t, 3)
+				r := f.replica("a", 0, WithLocation(york))
+				j := r.job("job", gocron.DurationJob(c.interval), 0)
+				r.Start()
+				time.Sleep(c.wait)
+				if next, err := j.NextRun(); err != nil || next.String() != c.want {
+					t.Errorf("got %v, %v, want %s", next, err, c.want)
+				}
+				r.stop()
+			})
+		})
+	}
+}
+
+// An interval that starts so late that there is no number for it: no instants, and no loop without
+// an end in gocron.
+func TestAnIntervalThatNeverStarts(t *testing.T) {
+	t.Parallel()
+	for _, year := range []int{2263, 9999} {
+		far := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
+		if at := (grid{interval: time.Second, from: far}).after(time.Now()); !at.Equal(never) {
+			t.Fatalf("from %v on: %v comes next, want none", far, at)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 3)
+		r := f.replica("a", 0)
+		far := WithStartAt(time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC))
+		r.job("interval", gocron.DurationJob(time.Second), 0, far)
+		r.job("cron", everySecond(), 0, far)
+		r.job("daily", gocron.DailyJob(2, noon()), 0, far)
+		r.job("other", everySecond(), 0)
+		r.Start()
+		time.Sleep(3500 * time.Millisecond)
+		r.stop()
+		if all, other := f.record.Runs(""), f.record.Runs("other"); len(all) != 3 || len(other) != 3 {
+			t.Errorf("%d runs, %d of the other job, want its 3", len(all), len(other))
+		}
+	})
+}
+
+// Every instant before WithStopAt runs, however near it is: timers always fire a bit late. It has
+// no bubble, where they do not.
+func TestTheLastInstantBeforeTheStop(t *testing.T) {
+	t.Parallel()
+	nodes := redlocktest.Start(t, 3)
+	c, err := nodes.Client(redlock.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(c, WithLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := make(chan time.Time, 100)
+	last := time.Now().Truncate(time.Second).Add(2 * time.Second)
+	if _, err := s.Add("job", everySecond(), func(_ context.Context, tick Tick) error {
+		ran <- tick.At
+		return nil
+	}, WithStopAt(last.Add(time.Nanosecond))); err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	defer func() { _ = s.Shutdown(context.Background()) }()
+	timeout := time.After(20 * time.Second)
+	for {
+		select {
+		case at := <-ran:
+			if at.Equal(last) {
+				return
+			}
+		case <-timeout:
+			t.Fatalf("the tick at %v did not run", last)
+		}
+	}
+}
+
+// From WithStopAt on nothing runs, is told of, or is to come; and the job is still one that can be
+// run on request.
+func TestAfterTheStop(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 3)
+		r := f.replica("a", 0)
+		stop := f.began.Add(3 * time.Second)
+		jobs := []gocron.Job{
+			r.job("cron", everySecond(), 0, WithStopAt(stop)),
+			r.job("interval", gocron.DurationJob(time.Second), 0, WithStopAt(stop)),
+			r.job("daily", gocron.DailyJob(1, gocron.NewAtTimes(gocron.NewAtTime(0, 0, 1),
+				gocron.NewAtTime(0, 0, 2), gocron.NewAtTime(0, 0, 3), gocron.NewAtTime(0, 0, 4))), 0,
+				WithStopAt(stop)),
+		}
+		r.Start()
+		time.Sleep(1500 * time.Millisecond)
+		if next, err := jobs[0].NextRuns(3); err != nil || len(next) != 1 {
+			t.Errorf("NextRuns with one instant left: got %v, %v", next, err)
+		}
+		for _, wait := range []time.Duration{5 * time.Second, 2 * time.Minute} {
+			time.Sleep(wait)
+			for _, j := range jobs {
+				if next, err := j.NextRun(); err != nil || !next.IsZero() {
+					t.Errorf("%s: NextRun %v after the stop: got %v, %v", j.Name(), wait, next, err)
+				}
+			}
+		}
+		for _, j := range jobs {
+			f.record.All(t, j.Name(), []time.Time{stop.Add(-2 * time.Second), stop.Add(-time.Second)})
+			if err := j.RunNow(); err != nil {
+				t.Errorf("%s: RunNow after the stop: %v", j.Name(), err)
+			}
+		}
+		time.Sleep(time.Second)
+		if n := len(f.record.Runs("")); n != 9 {
+			t.Errorf("%d runs, want two ticks and a run on request of each job", n)
+		}
+		for _, j := range jobs {
+			if err := r.Remove(j.Name()); err != nil {
+				t.Error(err)
+			}
+			if _, err := j.NextRun(); !errors.Is(err, gocron.ErrJobNotFound) {
+				t.Errorf("%s: NextRun of a removed job: got %v", j.Name(), err)
+			}
+		}
+		r.stop()
+		f.check()
+		if len(f.skipped) > 0 {
+			t.Errorf("told of ticks after the stop: %v", f.skipped)
+		}
+	})
 }
 
 // A one-time job whose time passes between Add and Start, or while nothing can be decided, makes

@@ -97,7 +97,8 @@ func New(c *redlock.Client, opts ...Option) (*Scheduler, error) {
 //
 // Intervals count from the epoch and not from Start. Errors match redlock.ErrInvalid: the name is
 // empty, longer than redlock.MaxNameLen or taken; the schedule means different instants on
-// different replicas, has passed, or is none of gocron's. After Shutdown: redlock.ErrClosed.
+// different replicas, has no instants or such that are less than 100 ms apart, or is none of
+// gocron's. After Shutdown: redlock.ErrClosed.
 //
 // The gocron.Job that comes back differs from gocron's in RunNow, which runs the job once without
 // using up a tick: on each replica that is asked, one after the other or, if a run is under way,
@@ -220,7 +221,8 @@ func (s *Scheduler) Start() {
 // Shutdown ends the scheduler: from its call on no tick is claimed, and claims that are not
 // committed are given back at once, so that another replica runs these ticks. Runs may finish
 // until ctx ends; then their contexts end, and a second later at the latest Shutdown returns. A
-// run that ignores its context goes on alone, and its run lock with it.
+// run that ignores its context goes on alone, and its run lock with it. A run that calls Shutdown
+// itself is waited for like the others, so until ctx ends.
 //
 // The error matches ctx's if runs had to be ended. The client stays open. Calling it again waits
 // for the first call.

@@ -183,6 +183,16 @@ func TestASchedulerIsUsedOnce(t *testing.T) {
 		if _, err := j.NextRun(); !errors.Is(err, gocron.ErrJobNotFound) {
 			t.Errorf("NextRun after Shutdown: got %v", err)
 		}
+		began := time.Now()
+		for name, ask := range map[string]func() (time.Time, error){"LastRun": j.LastRun,
+			"LastRunStartedAt": j.LastRunStartedAt, "LastRunCompletedAt": j.LastRunCompletedAt} {
+			if _, err := ask(); !errors.Is(err, gocron.ErrJobNotFound) {
+				t.Errorf("%s after Shutdown: got %v", name, err)
+			}
+		}
+		if took := time.Since(began); took > 0 {
+			t.Errorf("what a job says of its last run took %v after Shutdown", took)
+		}
 		time.Sleep(2 * time.Second)
 		if runs := f.record.Runs(""); len(runs) > 0 {
 			t.Errorf("runs after Shutdown: %v", runs)
