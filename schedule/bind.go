@@ -12,8 +12,9 @@ import (
 )
 
 // learnEvery is how old what is known of a scheduler's jobs may be when Lock is called, before it
-// is looked at again, in the background.
-const learnEvery = 5 * time.Second
+// is looked at again. It is shorter than the shortest interval: the first tick after an Update is
+// judged by the new schedule. All jobs that are due at one moment share one look.
+const learnEvery = 50 * time.Millisecond
 
 // A boundJob is what a bound Locker knows of one job.
 type boundJob struct {
@@ -112,25 +113,23 @@ type snapshot struct {
 	interval time.Duration
 }
 
-// lookUp finds a job by its name. A job that is not known, or with anew any, is waited for: the
+// lookUp finds a job by its name. If it is not known, or not of late, or with anew in any case, the
 // scheduler's jobs are looked at again. That happens on a goroutine of its own, because within
 // Lock it could wait for a scheduler that waits for Lock.
 func (l *Locker) lookUp(ctx context.Context, name string, anew bool) (snapshot, error) {
 	for asked := false; ; asked = true {
 		l.mu.Lock()
 		b := l.jobs[name]
-		var learning <-chan struct{}
-		if b == nil || anew && !asked || time.Since(l.learned) > learnEvery {
-			learning = l.startLearning()
-		}
-		if b != nil && (!anew || asked) {
+		switch known := !anew && time.Since(l.learned) <= learnEvery; {
+		case b != nil && (known || asked):
 			defer l.mu.Unlock()
 			return snapshot{b, b.job, b.interval}, b.fault
-		}
-		l.mu.Unlock()
-		if asked {
+		case asked:
+			l.mu.Unlock()
 			return snapshot{}, invalid("the scheduler that the locker is bound to has no such job")
 		}
+		learning := l.startLearning()
+		l.mu.Unlock()
 		select {
 		case <-learning:
 		case <-ctx.Done():

@@ -24,7 +24,13 @@ const DefaultSpacing = 500 * time.Millisecond
 //
 // Bound, it knows the scheduled instant of each tick, and every tick runs on at most one replica,
 // whatever the clocks say. The instant of an interval job is the interval, counted from the epoch,
-// so that replicas which started at different moments run it once per interval.
+// so that replicas which started at different moments run it once per interval. Of all other jobs
+// the instants have to be the same on all replicas, or each replica runs its own. So do not use
+// what gocron takes from a replica's own clock or runs, and does not show a locker: a first run at
+// once (WithStartImmediately), intervals from completion, every second day, week or month without
+// a WithStartAt that is the same everywhere; and give gocron.WithLocation, because its default is
+// the zone of the machine. The Scheduler of this package refuses these. WithLimitedRuns counts the
+// runs of each replica by itself. A job may be updated at any time, under its name.
 //
 // Not bound, it knows no instants and is weaker: at most one run of a job at a time, and none
 // within WithSpacing of the last start. A replica whose clock is off by more runs the tick again.

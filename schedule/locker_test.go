@@ -185,6 +185,52 @@ func TestQueuedRunsThatLostTheirInstant(t *testing.T) {
 	}
 }
 
+// Update gives a job another schedule under the same name. The first tick of that is already one of
+// the new kind: also where a cron becomes an interval, which starts at another moment everywhere.
+func TestUpdatedJobs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 3)
+		const interval = 10 * time.Second
+		var all []*plain
+		var jobs []gocron.Job
+		for _, name := range names(3) {
+			p := f.plain(name)
+			jobs = append(jobs, p.job("job", gocron.CronJob("@hourly", false), interval, 0))
+			p.bind()
+			p.Start()
+			all = append(all, p)
+		}
+		update := func(when gocron.JobDefinition) {
+			for i, p := range all {
+				task := func() {
+					f.record.Begin(ticktest.Run{Job: "job", Replica: p.name,
+						At: gridFloor(time.Now(), interval)})()
+				}
+				if _, err := p.Update(jobs[i].ID(), when, gocron.NewTask(task),
+					gocron.WithName("job")); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(300 * time.Millisecond)
+			}
+		}
+		time.Sleep(time.Until(f.began.Add(10 * time.Minute)))
+		update(gocron.DurationJob(interval)) // first ticks at 10:10.0, 10:10.3, 10:10.6
+		time.Sleep(time.Until(f.began.Add(11*time.Minute + 5*time.Second)))
+		update(gocron.CronJob("15,35 * * * * *", true))
+		time.Sleep(time.Until(f.began.Add(12*time.Minute + 5*time.Second)))
+		for _, p := range all {
+			p.stop()
+		}
+		f.record.Once(t)
+		at := func(min, s int) time.Time {
+			return f.began.Add(time.Duration(min)*time.Minute + time.Duration(s)*time.Second)
+		}
+		f.record.All(t, "job", []time.Time{at(10, 10), at(10, 20), at(10, 30), at(10, 40), at(10, 50),
+			at(11, 0), at(11, 10), at(11, 30)})
+	})
+}
+
 // gocron 925: limited runs, whose context gocron ends with the last run. Each replica has one run,
 // of a tick of its own; the lock is freed all the same, and nothing runs again.
 func TestLimitedRuns(t *testing.T) {
