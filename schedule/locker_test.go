@@ -201,13 +201,13 @@ func TestUpdatedJobs(t *testing.T) {
 			p.Start()
 			all = append(all, p)
 		}
-		update := func(when gocron.JobDefinition) {
+		update := func(when func() gocron.JobDefinition) { // not shared: gocron parses into it
 			for i, p := range all {
 				task := func() {
 					f.record.Begin(ticktest.Run{Job: "job", Replica: p.name,
 						At: gridFloor(time.Now(), interval)})()
 				}
-				if _, err := p.Update(jobs[i].ID(), when, gocron.NewTask(task),
+				if _, err := p.Update(jobs[i].ID(), when(), gocron.NewTask(task),
 					gocron.WithName("job")); err != nil {
 					t.Error(err)
 				}
@@ -215,9 +215,10 @@ func TestUpdatedJobs(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Until(f.began.Add(10 * time.Minute)))
-		update(gocron.DurationJob(interval)) // first ticks at 10:10.0, 10:10.3, 10:10.6
+		// First ticks at 10:10.0, 10:10.3, 10:10.6.
+		update(func() gocron.JobDefinition { return gocron.DurationJob(interval) })
 		time.Sleep(time.Until(f.began.Add(11*time.Minute + 5*time.Second)))
-		update(gocron.CronJob("15,35 * * * * *", true))
+		update(func() gocron.JobDefinition { return gocron.CronJob("15,35 * * * * *", true) })
 		time.Sleep(time.Until(f.began.Add(12*time.Minute + 5*time.Second)))
 		for _, p := range all {
 			p.stop()

@@ -26,7 +26,7 @@ func (j *job) execute(g *grant, done chan<- error) {
 			event.Err, stack = fmt.Errorf("schedule: run panicked: %v", v), debug.Stack()
 		}
 		event.Took = time.Since(began)
-		if err := lossOf(g.lock); err != nil {
+		if err := lossOf(g.lock); err != nil && !errors.Is(event.Err, err) {
 			event.Err = errors.Join(event.Err, err)
 		}
 		cancel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -218,6 +219,8 @@ func TestARunThatLosesItsLock(t *testing.T) {
 		got := ended.all()
 		if len(got) != 1 || !errors.Is(got[0].Err, redlock.ErrLost) || got[0].Took > 12*time.Second {
 			t.Errorf("got %+v, want one run that ended with its lock", got)
+		} else if text := got[0].Err.Error(); strings.Count(text, "lost") != 1 {
+			t.Errorf("got %q, want that to be said once: the run returned the reason itself", text)
 		}
 		a.heal()
 		f.stop([]*replica{a, b})
