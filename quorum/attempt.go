@@ -3,8 +3,6 @@ package quorum
 import (
 	"context"
 	"errors"
-	"math/bits"
-	"slices"
 	"sync"
 	"time"
 
@@ -24,83 +22,6 @@ type Claim struct {
 	Tick int64
 	Life time.Duration
 }
-
-// An Outcome is what an attempt came to. Unless it was Won, nothing is held, and what may have
-// been left on nodes is being released in the background.
-type Outcome struct {
-	Verdict Verdict
-	Err     error // the context's error, if that ended the attempt
-
-	Votes     int           // nodes that granted
-	Holder    string        // owner token of the rival found on the most nodes
-	Remaining time.Duration // until enough of that rival's keys have ended
-	Errs      []NodeErr     // of the nodes that gave no vote
-
-	Started clock.Reading // before the first byte was sent: validity counts from here
-	Token   string        // the claim's owner token
-	Fencing uint64        // Won: the fencing token
-	Touched Set           // Won: nodes that may hold the key
-	Unsure  Set           // Won: of these, where a message without an answer may still arrive
-	Voters  Set           // Won: nodes whose word that they hold the key counts
-	Reads   []Read        // of a tick: what each node knows of it
-	Early   time.Duration // of a tick: until enough nodes' clocks show its instant
-
-	attempt *attempt
-}
-
-// News is what becomes known of nodes while a lock is held.
-type News struct {
-	Granted Set // they have the key, and their word that they have it counts
-	Sure    Set // no message is out any more that could still bring the key
-	Barred  Set // they have the key without a vote, and are asked to free it: not to be planted
-	Freed   Set // they did: may be planted again
-	Landed  Set // their plant is over; where it is not sure as well, it may still arrive
-}
-
-// OnLate makes f be told of nodes that answer only after the attempt was won. It may be called
-// before OnLate returns, and must not block.
-func (out Outcome) OnLate(f func(News)) {
-	a := out.attempt
-	a.mu.Lock()
-	a.onLate = f
-	var news News
-	for i := range a.votes {
-		if a.votes[i].Kind == Granted && !out.Voters.Has(i) {
-			news.Granted |= 1 << i
-		}
-		if a.ballots[i].barred {
-			news.Barred |= 1 << i
-		}
-	}
-	_, unsure := a.traces()
-	a.mu.Unlock()
-	news.Sure = out.Unsure &^ unsure
-	if news != (News{}) {
-		f(news)
-	}
-}
-
-// Free frees a lock that was won, in the background; of one that was not, all is freed by itself.
-func (out Outcome) Free() {
-	if out.Verdict == Won {
-		out.attempt.free()
-	}
-}
-
-// A NodeErr is why a node gave no vote.
-type NodeErr struct {
-	Node int
-	Err  error
-}
-
-// A Set is a set of nodes by index.
-type Set uint64
-
-// MaxNodes is the most nodes that an engine can have.
-const MaxNodes = 64
-
-// Has reports whether node i is in the set.
-func (s Set) Has(i int) bool { return s&(1<<i) != 0 }
 
 // An attempt is one try for a lock: one owner token, one first byte that its validity counts from,
 // and as many messages as the votes make necessary.
@@ -128,20 +49,6 @@ type attemptOfFive struct {
 	parcel  parcel
 	votes   [5]Vote
 	ballots [5]ballot
-}
-
-// A ballot is what an attempt knows of one node, beside its vote.
-type ballot struct {
-	request  request  // the first message
-	out      *request // the message that is out; the vote is that of the last answer, or Pending
-	unsure   bool     // a message was sent and never answered: it may still arrive
-	again    bool     // a silent node was asked once more
-	mayHold  bool     // the key can be there, now or later
-	barred   bool     // the key is being taken back: the node is not asked again meanwhile
-	left     time.Duration
-	register uint64
-	granted  grounds // with a vote: what it rests on
-	err      error
 }
 
 // Acquire makes one attempt at a lock. It returns as soon as the outcome is certain; answers that
@@ -309,78 +216,6 @@ func (a *attempt) takeBack(nodes Set) {
 		}
 	})
 }
-
-// votesFrom is when, by its own clock, a node votes whose memory began at since, that has been told to
-// vote from then on, and knows of most as the largest MaxTTL: with a larger one, later by as much.
-func (e *Engine) votesFrom(since, from, most time.Duration) time.Duration {
-	return max(from, since+most) + max(0, e.largest.Load().d-most)
-}
-
-// waits is the error of a node that may not vote yet, as seen from the largest MaxTTL that any
-// node knows of. A script knows only its own node's.
-func (e *Engine) waits(reply script.Reply, err error) error {
-	if err != nil || reply.Since == 0 {
-		return err
-	}
-	e.noteMaxTTL(reply.MaxTTL)
-	return e.mayNotVote(groundsOf(reply))
-}
-
-// grounds are what a node's right to vote rests on: its memory, and its time when it answered.
-type grounds struct {
-	time, since, from, maxTTL time.Duration
-	waits                     bool // it says so itself
-}
-
-func groundsOf(r script.Reply) grounds {
-	return grounds{r.Time, r.Since, r.From, r.MaxTTL, r.Letter == script.Waits}
-}
-
-// mayNotVote is the error of a node that may not vote yet.
-func (e *Engine) mayNotVote(g grounds) error {
-	if g.since == 0 || g.from == 0 { // from 0: an operator's word
-		return nil
-	}
-	left := e.votesFrom(g.since, g.from, g.maxTTL) - g.time
-	if left > 0 || g.waits {
-		return &WaitError{Left: max(left, 0)}
-	}
-	return nil
-}
-
-// take turns an answer into a vote.
-func (b *ballot) take(reply script.Reply, err error, got answer) Vote {
-	b.err = err
-	b.unsure = b.unsure || got.twice
-	if err == nil {
-		switch reply.Letter {
-		case script.Done, script.Ours:
-			b.register = reply.Register
-			return Vote{Kind: Granted}
-		case script.Rival:
-			b.mayHold, b.left = b.unsure, reply.Left
-			return Vote{Kind: Refused, Holder: reply.Holder}
-		case script.Waits:
-			b.err = &WaitError{}
-		case script.Early:
-			b.err = errEarly
-		default:
-			b.err = errUnknownMemory
-		}
-	}
-	switch {
-	case reply.Letter == script.Waits, reply.Letter == script.Unknown,
-		reply.Letter == script.Early, neverRan(got):
-		b.mayHold = b.unsure // by this message there is no key of ours
-	default:
-		b.unsure = true
-	}
-	return Vote{Kind: Failed}
-}
-
-var errEarly = errors.New("gives no vote yet: by its clock the tick is not due")
-
-var errUnknownMemory = errors.New("gives no vote: its memory is not the one expected")
 
 // await waits until there is nothing more to wait for, and sorts out split votes on the way.
 func (a *attempt) await(ctx context.Context) (Verdict, error) {
@@ -609,74 +444,3 @@ func (a *attempt) unsure() Set {
 	_, unsure := a.traces()
 	return unsure
 }
-
-// outcome sums the votes up. Called with a.mu held.
-func (a *attempt) outcome(verdict Verdict, err error) Outcome {
-	out := Outcome{Verdict: verdict, Err: err, Started: a.started, Token: a.claim.Token}
-	_, out.Holder = strongest(a.votes)
-	var rivals []time.Duration
-	for i, v := range a.votes {
-		switch v.Kind {
-		case Granted:
-			out.Votes++
-		case Refused:
-			if v.Holder == out.Holder {
-				rivals = append(rivals, a.ballots[i].left)
-			}
-		case Failed:
-			out.Errs = append(out.Errs, NodeErr{Node: i, Err: a.ballots[i].err})
-		}
-	}
-	if a.claim.Tick != 0 {
-		out.Reads, out.Early = a.reads()
-	}
-	switch verdict {
-	case Won:
-	case NoQuorum:
-		out.Remaining = untilVotes(a.ballots)
-	default:
-		out.Remaining = untilFree(rivals, out.Votes, Majority(len(a.votes)))
-	}
-	return out
-}
-
-// untilVotes is how long it takes until enough of the waiting nodes vote, to make a majority with
-// those that do now; 0 if that would not help.
-func untilVotes(ballots []ballot) time.Duration {
-	missing := Majority(len(ballots))
-	var waits []time.Duration
-	for i := range ballots {
-		var wait *WaitError
-		switch err := ballots[i].err; {
-		case err == nil:
-			missing--
-		case errors.As(err, &wait):
-			waits = append(waits, wait.Left)
-		}
-	}
-	if missing <= 0 || missing > len(waits) {
-		return 0
-	}
-	slices.Sort(waits)
-	return waits[missing-1]
-}
-
-// untilFree is how long it takes until, with those nodes that are free, a majority is: as many of
-// the rival's keys as are missing have ended by then. A key without an end counts as one that
-// ends never.
-func untilFree(rivals []time.Duration, free, quorum int) time.Duration {
-	missing := quorum - free
-	if len(rivals) == 0 || missing <= 0 {
-		return 0
-	}
-	for i, left := range rivals {
-		if left < 0 {
-			rivals[i] = 1<<63 - 1
-		}
-	}
-	slices.Sort(rivals)
-	return rivals[min(missing, len(rivals))-1]
-}
-
-// Len is how many nodes are in the set.
-func (s Set) Len() int { return bits.OnesCount64(uint64(s)) }

@@ -45,7 +45,7 @@ var guard = []Mutant{
 		Old:  "d = min(d, maxMaxTTL)\n", New: "d = 0\n"}),
 	scripted("TestG4NoShortCut", Mutant{Name: "waiting nodes vote",
 		Rule: "a node whose memory is new gives no vote (G4)",
-		File: "quorum/attempt.go",
+		File: "quorum/ballot.go",
 		Old: "if left > 0 || g.waits {\n" +
 			"\t\treturn &WaitError{Left: max(left, 0)}\n\t}\n\treturn nil\n}\n\n" +
 			"// take turns an answer into a vote.\n" +
