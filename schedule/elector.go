@@ -28,7 +28,10 @@ const resignPause = time.Second
 //
 // At most one replica is told at a tick that it leads, as long as the replicas' clocks agree
 // within WithGuard. Clocks that do not may make a tick around a change of the leader run twice or
-// not at all: the Scheduler, whose ticks have an identity, does not have that limit.
+// not at all: the Scheduler, whose ticks have an identity, does not have that limit. Nor is there
+// one instant for all replicas where gocron counts from a replica's start, as for DurationJob: when
+// the leader changes, such a job's next run comes after anything from WithGuard to an interval more
+// than usual. Crons, and times of day in one location, are the same everywhere.
 //
 // It is a gocron.Elector, but for replicas that stay standbys for long give gocron its AsLocker
 // instead: for every tick that an elector refuses gocron keeps an entry and looks through all of

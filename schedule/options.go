@@ -49,7 +49,8 @@ func WithObserver(observer *Observer) Option {
 // WithGocron passes options on to gocron, for monitors, its logger, a limit of concurrent jobs in
 // reschedule mode, and listeners of all jobs. New refuses those that would take the ticks out of
 // its hands: a clock, a location, an elector, a locker, limits in wait mode, and options of jobs
-// that change when they run or how often.
+// that change when they run or how often. A tick that finds gocron's limit reached is not claimed
+// by this replica, and the Observer is not told: it is left to the others.
 func WithGocron(opts ...gocron.SchedulerOption) Option {
 	return func(o *options) { o.gocron = append(o.gocron, opts...) }
 }
@@ -90,8 +91,8 @@ type GraceOption struct{ grace time.Duration }
 
 // WithGrace is how long after its instant a tick may still be started, by the nodes' clocks; more
 // than 0. Default until the job's next instant, at most 30 s. More than that instant is of no use:
-// from then on the next tick is what is claimed. A quarter of it, within bounds, is how long a claim
-// outlives a replica that dies with it. Use the same on all replicas.
+// from then on the next tick is what is claimed. A quarter of it, within bounds, is how long a
+// claim outlives a replica that dies with it. Use the same on all replicas.
 func WithGrace(d time.Duration) GraceOption { return GraceOption{d} }
 
 func (g GraceOption) applyJob(o *jobOptions) {

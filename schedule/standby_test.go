@@ -22,7 +22,7 @@ import (
 )
 
 // standbyTicks is how many ticks are refused, in virtual time. QUORUMLOCK_STANDBY_TICKS=100000 is
-// more than a day of ticks every second.
+// more than a day of ticks every second: "make standby".
 const standbyTicks = 5000
 
 // What a refused tick may leave behind. Through the Elector hook it is 28 bytes and an instant.
@@ -92,8 +92,9 @@ func (s standby) watch(t *testing.T, ticks int) (looks []look) {
 	// All looks, and the end, are half-way between two ticks: gocron's Shutdown spins while a Lock
 	// sleeps, and in a bubble no time passes then.
 	half := time.Now().Truncate(time.Second).Add(500*time.Second + time.Second/2)
+	cpu := cpuTime(t) // of what ran before
 	time.Sleep(time.Until(half))
-	looks = append(looks, s.look(t, look{}))
+	looks = append(looks, s.look(t, look{cpu: cpu}))
 	for range 5 {
 		time.Sleep(time.Duration(ticks/5) * time.Second)
 		looks = append(looks, s.look(t, looks[len(looks)-1]))
