@@ -58,20 +58,7 @@ func guard(r *run) (head string, floor float64, letter string) {
 		return head + " 0 0 0", floor, "!"
 	}
 	since, from, most := node[1], node[2], node[3]
-	if more := r.number(r.arg(8)) - r.number(most); more > 0 {
-		least := r.number(since) + r.number(r.arg(8))*1000
-		if from != "0" {
-			least = r.number(from) + more*1000
-			from = wireNumber(least)
-			r.hset(r.key(3), "from", from)
-		}
-		most = r.arg(8)
-		r.hset(r.key(3), "max", most)
-		if least > r.number(node[4]) {
-			node[4] = wireNumber(least)
-			r.hset(r.key(3), "floor", node[4])
-		}
-	}
+	from, most, node[4] = r.larger(r.key(3), since, from, most, node[4], r.arg(8))
 	head = fmt.Sprintf("%s %s %s %s", head, since, from, most)
 	if from != "0" {
 		more := max(r.number(r.arg(9))-r.number(most), 0)

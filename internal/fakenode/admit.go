@@ -47,15 +47,7 @@ func admit(r *run) string {
 			"max", wireNumber(most), "floor", from)
 	default:
 		letter = "="
-		if r.number(node[3]) < most {
-			least := r.number(node[1]) + most*1000
-			if node[2] != "0" {
-				least = r.number(node[2]) + (most-r.number(node[3]))*1000
-				r.hset(r.key(1), "from", wireNumber(least))
-			}
-			r.hset(r.key(1), "max", wireNumber(most),
-				"floor", wireNumber(max(r.number(node[4]), least)))
-		}
+		r.larger(r.key(1), node[1], node[2], node[3], node[4], wireNumber(most))
 	}
 	node, _ = r.hmget(r.key(1), "since", "from", "max")
 	return letter + " " + r.time() + " " + strings.Join(node, " ") + " " + id

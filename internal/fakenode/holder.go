@@ -64,32 +64,12 @@ func swap(r *run) string {
 	if holder != r.arg(1) && holder != r.arg(2) {
 		return fmt.Sprintf("-%s %d %s", head, left, holder)
 	}
-	r.largest(r.arg(5))
+	if node, all := r.hmget(r.key(3), "since", "from", "max", "floor"); all {
+		r.larger(r.key(3), node[0], node[1], node[2], node[3], r.arg(5))
+	}
 	r.set(r.key(1), r.arg(2), wireNumber(max(float64(left), r.number(r.arg(3)))))
 	r.pexpire(r.key(2), r.arg(4))
 	return "+" + head
-}
-
-// largest writes a larger MaxTTL where there is one: the node waits longer by as much, and tokens may
-// have been further ahead.
-func (r *run) largest(most string) {
-	was, ok := r.hget(r.key(3), "max")
-	if !ok || r.number(was) >= r.number(most) {
-		return
-	}
-	r.hset(r.key(3), "max", most)
-	node, all := r.hmget(r.key(3), "since", "from", "floor")
-	if !all {
-		return
-	}
-	least := r.number(node[0]) + r.number(most)*1000
-	if node[1] != "0" {
-		least = r.number(node[1]) + (r.number(most)-r.number(was))*1000
-		r.hset(r.key(3), "from", wireNumber(least))
-	}
-	if least > r.number(node[2]) {
-		r.hset(r.key(3), "floor", wireNumber(least))
-	}
 }
 
 // inspect is inspect.lua: what this node knows of a name.

@@ -66,6 +66,18 @@ var tickRules = []Mutant{
 		New: "\tif c.overlap == OverlapSkip {\n\t\tl, _, _ := c.runLock(ctx)\n" +
 			"\t\tdefer func() { _ = l.Unlock(ctx) }()\n\t}\n" +
 			"\tif committed, failed := c.commit(ctx, d, out, ttl, stateRun); !committed {"}),
+	claimed("TestUpdatedJobs", Mutant{Name: "an updated job's old schedule names its ticks",
+		Rule: "a bound locker knows each tick's schedule",
+		File: "schedule/bind.go",
+		Old:  "const learnEvery = 50 * time.Millisecond", New: "const learnEvery = time.Hour"}),
+	claimed("TestTheLastInstantBeforeTheStop", Mutant{Name: "gocron stops at the stop",
+		Rule: "all instants before WithStopAt run",
+		File: "schedule/plan.go",
+		Old:  "o.stopAt.Add(max(mostGrace, o.grace))", New: "o.stopAt"}),
+	claimed("TestAfterTheStop", Mutant{Name: "no stop",
+		Rule: "no instants from WithStopAt on",
+		File: "schedule/job.go",
+		Old:  "if !at.Before(j.stopAt) {", New: "if at.IsZero() {"}),
 	simulated(Mutant{Name: "commit on one node",
 		Rule: "a tick is run only when it is on record on a majority",
 		File: "quorum/tick.go",

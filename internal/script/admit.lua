@@ -58,15 +58,7 @@ elseif not known or ARGV[3] == 'renew' or tonumber(node[2]) > now
     'floor', now + wait)
 else
   letter = '='
-  if tonumber(node[4]) < max then
-    -- As in node.lua: it waits longer by as much, and tokens may have been further ahead.
-    local least = node[2] + max * 1000
-    if node[3] ~= '0' then
-      least = node[3] + (max - node[4]) * 1000
-      redis.call('HSET', KEYS[1], 'from', least)
-    end
-    redis.call('HSET', KEYS[1], 'max', max, 'floor', math.max(tonumber(node[5]), least))
-  end
+  larger(KEYS[1], node[2], node[3], node[4], node[5], max)
 end
 node = redis.call('HMGET', KEYS[1], 'since', 'from', 'max')
 return letter .. ' ' .. time[1] .. ' ' .. time[2] .. ' ' .. node[1] .. ' ' .. node[2] .. ' '

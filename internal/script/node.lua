@@ -22,23 +22,7 @@ else
     head = head .. ' 0 0 0'
     refusal = '!'
   else
-    -- The largest MaxTTL of all users counts, so each writes its own before its first lock. The
-    -- node waits longer by as much, and what its replicas may lag behind is still in it.
-    if tonumber(node[4]) < tonumber(ARGV[8]) then
-      local least = node[2] + ARGV[8] * 1000
-      if node[3] ~= '0' then
-        least = node[3] + (ARGV[8] - node[4]) * 1000
-        call('HSET', KEYS[3], 'from', least)
-        node[3] = call('HGET', KEYS[3], 'from')
-      end
-      call('HSET', KEYS[3], 'max', ARGV[8])
-      node[4] = ARGV[8]
-      -- And tokens may have been further ahead when the memory before this ended.
-      if least > tonumber(node[5]) then
-        call('HSET', KEYS[3], 'floor', least)
-        node[5] = least
-      end
-    end
+    node[3], node[4], node[5] = larger(KEYS[3], node[2], node[3], node[4], node[5], ARGV[8])
     head = head .. ' ' .. node[2] .. ' ' .. node[3] .. ' ' .. node[4]
     -- from 0: an operator has said that this node holds no forgotten lock.
     local more = math.max(ARGV[9] - node[4], 0)

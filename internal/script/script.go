@@ -6,7 +6,7 @@
 // Replies are one short string and arguments are shared between the nodes: with go-redis that
 // costs about two allocations a command, against fifteen for an array with arguments of its own.
 //
-// In reading order: node.lua, acquire.lua, extend.lua, raise.lua, release.lua, swap.lua,
+// In reading order: larger.lua, node.lua, acquire.lua, extend.lua, raise.lua, release.lua, swap.lua,
 // inspect.lua, admit.lua; claim.lua, commit.lua, confirm.lua; many.go, reply.go, mark.go.
 package script
 
@@ -30,6 +30,9 @@ type Script struct {
 	// busy batch that spares the node most of its work, which is to set a script up.
 	Many *Many
 }
+
+//go:embed larger.lua
+var largerText string
 
 //go:embed node.lua
 var nodeText string
@@ -67,20 +70,20 @@ var confirmText string
 // The scripts of ticks and of leaders. A claim is an acquire with more around it, and shares its
 // text.
 var (
-	Claim   = timed(newScript("claim", nodeText+acquireText+claimText, 3))
+	Claim   = timed(newScript("claim", largerText+nodeText+acquireText+claimText, 3))
 	Commit  = newScript("commit", commitText, 2)
 	Confirm = timed(newScript("confirm", confirmText, 2))
 )
 
 // The scripts of a lock, and Admit of a node.
 var (
-	Acquire = timed(bundled("acquire", nodeText+acquireText, shape{keys: 3, args: 9, ownKeys: 2, ownArgs: 2}))
+	Acquire = timed(bundled("acquire", largerText+nodeText+acquireText, shape{keys: 3, args: 9, ownKeys: 2, ownArgs: 2}))
 	Extend  = timed(bundled("extend", extendText, shape{keys: 2, args: 3, ownKeys: 2, ownArgs: 1}))
 	Raise   = newScript("raise", raiseText, 2)
 	Release = bundled("release", releaseText, shape{keys: 1, args: 3, ownKeys: 1, ownArgs: 2})
-	Swap    = timed(newScript("swap", swapText, 3))
+	Swap    = timed(newScript("swap", largerText+swapText, 3))
 	Inspect = timed(newScript("inspect", inspectText, 2))
-	Admit   = newScript("admit", admitText, 1)
+	Admit   = newScript("admit", largerText+admitText, 1)
 )
 
 func newScript(name, text string, keys int) *Script {

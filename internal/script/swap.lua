@@ -18,20 +18,9 @@ if holder ~= ARGV[1] and holder ~= ARGV[2] then
   return '-' .. head .. ' ' .. left .. ' ' .. holder
 end
 -- Whoever takes over may have a larger MaxTTL than all before, and has not acquired anything here.
--- As in node.lua: the node waits longer by as much, and tokens may have been further ahead.
-local node = redis.call('HMGET', KEYS[3], 'max', 'since', 'from', 'floor')
-if node[1] and tonumber(node[1]) < tonumber(ARGV[5]) then
-  redis.call('HSET', KEYS[3], 'max', ARGV[5])
-  if node[2] and node[3] and node[4] then
-    local least = node[2] + ARGV[5] * 1000
-    if node[3] ~= '0' then
-      least = node[3] + (ARGV[5] - node[1]) * 1000
-      redis.call('HSET', KEYS[3], 'from', least)
-    end
-    if least > tonumber(node[4]) then
-      redis.call('HSET', KEYS[3], 'floor', least)
-    end
-  end
+local node = redis.call('HMGET', KEYS[3], 'since', 'from', 'max', 'floor')
+if node[1] and node[2] and node[3] and node[4] then
+  larger(KEYS[3], node[1], node[2], node[3], node[4], ARGV[5])
 end
 if left < tonumber(ARGV[3]) then left = ARGV[3] end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', left)
