@@ -20,18 +20,12 @@ type Freed struct {
 // until all have answered, at most NodeTimeout, or until ctx ends. The result has one element for
 // each node of the engine; those not in the set are left zero.
 func (e *Engine) Free(ctx context.Context, name, token string, nodes Set) ([]Freed, error) {
-	done := make(chan struct{})
 	p := &poll{
 		engine: e, command: e.releaseMessage(name, token, 0), parse: script.ParseRelease,
-		enough: func(Tally) bool { return false }, decided: func(*poll) { close(done) },
+		enough: func(Tally) bool { return false },
 	}
-	p.send(nodes, 0, e.set.NodeTimeout)
-	select {
-	case <-done:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-e.stopped:
-		return nil, ErrStopped
+	if err := p.ask(ctx, nodes, 0, e.set.NodeTimeout); err != nil {
+		return nil, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

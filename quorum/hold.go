@@ -240,7 +240,6 @@ func (e *Engine) release(
 // ours, to the fencing token.
 func (e *Engine) raise(ctx context.Context, claim Claim, fencing uint64) (bool, []NodeErr, error) {
 	quorum := e.Quorum()
-	done := make(chan struct{})
 	p := &poll{
 		engine:  e,
 		command: e.raiseMessage(claim.Name, claim.Token, fencing),
@@ -248,107 +247,11 @@ func (e *Engine) raise(ctx context.Context, claim Claim, fencing uint64) (bool, 
 		enough: func(t Tally) bool {
 			return t.Ours >= quorum || t.Ours+t.Pending < quorum
 		},
-		decided: func(*poll) { close(done) },
 	}
-	p.send(1<<len(e.lanes)-1, 0, min(e.messageTimeout(claim.TTL), time.Until(claim.Until)))
-	select {
-	case <-done:
-	case <-ctx.Done():
-		return false, nil, ctx.Err()
+	timeout := min(e.messageTimeout(claim.TTL), time.Until(claim.Until))
+	if err := p.ask(ctx, 1<<len(e.lanes)-1, 0, timeout); err != nil {
+		return false, nil, err
 	}
 	tally, errs := p.sum()
 	return tally.Ours >= quorum, errs, nil
-}
-
-// Swap makes a lock that goes by the owner token from one that goes by to, on a majority of all
-// nodes, on each of which it was from's until then. Only voters are asked: a key elsewhere is no
-// proof that the node remembers (protocol review, P1). It blocks until that is decided. Where it
-// fails, what was swapped is swapped back, so that the handle can be tried again; where it succeeds,
-// what is left of from elsewhere is freed in the background.
-func (e *Engine) Swap(
-	ctx context.Context, name, from, to string, ttl time.Duration, voters Set,
-) Extension {
-	rest := Set(1<<len(e.lanes)-1) &^ voters
-	quorum := e.Quorum()
-	done := make(chan struct{})
-	p := &poll{
-		engine:  e,
-		command: e.swapMessage(name, from, to, ttl),
-		started: e.set.Clock.Now(),
-		parse:   script.ParseExtend,
-		enough:  func(t Tally) bool { return DecideHold(t, quorum) != HoldUnknown },
-		decided: func(*poll) { close(done) },
-	}
-	p.send(voters, rest, e.messageTimeout(ttl))
-	x := Extension{Started: p.started}
-	select {
-	case <-done:
-		x.Tally, x.Errs = p.sum()
-		x.Verdict = DecideHold(x.Tally, quorum)
-	case <-ctx.Done():
-		x.Err = ctx.Err()
-	case <-e.stopped:
-		x.Err = ErrStopped
-	}
-	if x.Verdict != HoldKept {
-		x.Holder, x.Remaining = p.rival()
-		back := &poll{engine: e, command: e.swapMessage(name, to, from, time.Millisecond),
-			parse: script.ParseExtend, enough: func(Tally) bool { return false },
-			decided: func(*poll) {}}
-		until := time.Now().Add(ttl)
-		back.complete = func(*poll) {
-			unsure := p.silent()
-			for i := range back.answers {
-				switch {
-				case rest.Has(i): // not asked
-				case unsure.Has(i):
-					e.lanes[i].owe(debt{command: back.command, until: until, wanted: wantedUnsure})
-				case back.answers[i].err != nil:
-					e.lanes[i].owe(debt{command: back.command, until: until})
-				}
-			}
-		}
-		back.send(voters, 0, e.set.NodeTimeout)
-		return x
-	}
-	x.Voters = p.voters()
-	// Also on voters that have not answered: behind a swap that still comes it finds nothing of from's.
-	rest |= voters &^ x.Voters
-	e.Release(Hold{Name: name, Token: from, TTL: ttl, Touched: rest, Unsure: rest}, nil, nil)
-	return x
-}
-
-// An Inspection is what one node knows of a name.
-type Inspection struct {
-	Holder   string // owner token
-	Left     time.Duration
-	Register uint64
-	Err      error
-}
-
-// Inspect asks every node what it knows of a name. It blocks until all have answered, at most
-// NodeTimeout, or until ctx ends.
-func (e *Engine) Inspect(ctx context.Context, name string) ([]Inspection, error) {
-	done := make(chan struct{})
-	p := &poll{
-		engine: e, command: e.inspectMessage(name), parse: script.ParseInspect,
-		enough: func(Tally) bool { return false }, decided: func(*poll) { close(done) },
-	}
-	p.send(1<<len(e.lanes)-1, 0, e.set.NodeTimeout)
-	select {
-	case <-done:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-e.stopped:
-		return nil, ErrStopped
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	all := make([]Inspection, len(p.answers))
-	for i := range all {
-		a := &p.answers[i]
-		all[i] = Inspection{Holder: a.reply.Holder, Left: a.reply.Left,
-			Register: a.reply.Register, Err: a.err}
-	}
-	return all, nil
 }

@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -95,6 +96,22 @@ func (p *poll) send(asked, unknown Set, timeout time.Duration) {
 		if p.complete != nil {
 			p.complete(p)
 		}
+	}
+}
+
+// ask sends, and waits until it is decided: at most for the timeout, or until ctx ends or the engine
+// is stopped. Then the error says so, and answers that come later are still taken in.
+func (p *poll) ask(ctx context.Context, asked, unknown Set, timeout time.Duration) error {
+	done := make(chan struct{})
+	p.decided = func(*poll) { close(done) }
+	p.send(asked, unknown, timeout)
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-p.engine.stopped:
+		return ErrStopped
 	}
 }
 

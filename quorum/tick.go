@@ -90,21 +90,14 @@ type Commit struct {
 // the others (model "tick/late grants").
 func (e *Engine) CommitTick(ctx context.Context, c Commit, voters Set) (committed bool, errs []NodeErr, err error) {
 	quorum := e.Quorum()
-	done := make(chan struct{})
 	p := &poll{
 		engine: e, command: e.commitMessage(c), parse: script.ParseCommit,
 		enough: func(t Tally) bool {
 			return t.Ours >= quorum || t.Ours+t.Pending < quorum
 		},
-		decided: func(*poll) { close(done) },
 	}
-	p.send(voters, 0, e.set.NodeTimeout)
-	select {
-	case <-done:
-	case <-ctx.Done():
-		return false, nil, ctx.Err()
-	case <-e.stopped:
-		return false, nil, ErrStopped
+	if err := p.ask(ctx, voters, 0, e.set.NodeTimeout); err != nil {
+		return false, nil, err
 	}
 	tally, errs := p.sum()
 	valid := e.Validity(c.TTL, c.Started) > 0
@@ -130,24 +123,15 @@ func (e *Engine) ConfirmLease(
 	ctx context.Context, h Hold, reading int64, guard time.Duration,
 ) Confirmation {
 	quorum := e.Quorum()
-	done := make(chan struct{})
 	p := &poll{
 		engine: e, command: e.confirmMessage(h.Name, h.Token, reading, guard),
 		parse: script.ParseConfirm,
 		enough: func(t Tally) bool {
 			return t.Ours >= quorum || t.Ours+t.Pending < quorum
 		},
-		decided: func(*poll) { close(done) },
 	}
-	p.send(h.Voters, h.Touched, e.messageTimeout(h.TTL))
 	var c Confirmation
-	select {
-	case <-done:
-	case <-ctx.Done():
-		c.Err = ctx.Err()
-		return c
-	case <-e.stopped:
-		c.Err = ErrStopped
+	if c.Err = p.ask(ctx, h.Voters, h.Touched, e.messageTimeout(h.TTL)); c.Err != nil {
 		return c
 	}
 	c.Tally, c.Errs = p.sum()

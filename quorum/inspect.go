@@ -1,0 +1,37 @@
+package quorum
+
+import (
+	"context"
+	"time"
+
+	"github.com/quorumlock/quorumlock/internal/script"
+)
+
+// An Inspection is what one node knows of a name.
+type Inspection struct {
+	Holder   string // owner token
+	Left     time.Duration
+	Register uint64
+	Err      error
+}
+
+// Inspect asks every node what it knows of a name. It blocks until all have answered, at most
+// NodeTimeout, or until ctx ends.
+func (e *Engine) Inspect(ctx context.Context, name string) ([]Inspection, error) {
+	p := &poll{
+		engine: e, command: e.inspectMessage(name), parse: script.ParseInspect,
+		enough: func(Tally) bool { return false },
+	}
+	if err := p.ask(ctx, 1<<len(e.lanes)-1, 0, e.set.NodeTimeout); err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := make([]Inspection, len(p.answers))
+	for i := range all {
+		a := &p.answers[i]
+		all[i] = Inspection{Holder: a.reply.Holder, Left: a.reply.Left,
+			Register: a.reply.Register, Err: a.err}
+	}
+	return all, nil
+}
