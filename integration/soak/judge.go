@@ -15,6 +15,7 @@ type verdict struct {
 	cut              int            // begun and not ended
 	by               map[string]int // replica: ticks that it ran
 	missed           []miss         // lawfully
+	stalls           []stall        // of the machine
 	trouble          []string       // what must not have happened
 }
 
@@ -24,12 +25,16 @@ type miss struct {
 	reason
 }
 
+// early is how far before its instant a run may be seen to begin: what a node's clock may step by
+// unnoticed. All clocks are this machine's, but for one node's.
+const early = 100 * time.Millisecond
+
 // judge counts what was run against what was due. A tick that was not run has to have one of the
 // reasons of docs/guarantees.md, and the records have to show it: see explain.
 func judge(
 	from, until time.Time, records []record, faults []fault, stalls []stall,
 ) verdict {
-	v := verdict{by: map[string]int{}}
+	v := verdict{by: map[string]int{}, stalls: ofMachine(stalls, faults)}
 	runs, done, said := map[int64][]record{}, map[int64]bool{}, map[int64][]record{}
 	for _, r := range records {
 		switch r.Kind {
@@ -53,18 +58,32 @@ func judge(
 			}
 		case n > 1:
 			v.twice++
-			v.fault("%s ran on %s and %s", clockTime(at), runs[ms][0].Replica, runs[ms][1].Replica)
 		default:
-			v.miss(at, said[ms], runs, faults, stalls)
+			v.miss(at, said[ms], runs, faults)
 		}
 	}
-	for ms := range runs {
-		if at := time.UnixMilli(ms); !at.Equal(at.Truncate(every)) {
-			v.fault("%s.%03d ran, which is no instant of the schedule", clockTime(at), ms%1000)
-		}
-	}
+	v.judgeRuns(runs)
 	v.judgeTokens(runs)
 	return v
+}
+
+// judgeRuns: all that was run was an instant of the schedule, had come, and ran once, also before
+// and after what is counted.
+func (v *verdict) judgeRuns(runs map[int64][]record) {
+	for _, ms := range slices.Sorted(maps.Keys(runs)) {
+		at, all := time.UnixMilli(ms), runs[ms]
+		if !at.Equal(at.Truncate(every)) {
+			v.fault("%s.%03d ran, which is no instant of the schedule", clockTime(at), ms%1000)
+		}
+		if len(all) > 1 {
+			v.fault("%s ran on %s and %s", clockTime(at), all[0].Replica, all[1].Replica)
+		}
+		for _, r := range all {
+			if ahead := at.Sub(r.came); ahead > early {
+				v.fault("%s ran on %s, %v before it was due", clockTime(at), r.Replica, ahead)
+			}
+		}
+	}
 }
 
 // place is the replica that a process is: "web-2" of "web-2.1".
@@ -77,11 +96,8 @@ func (v *verdict) fault(format string, args ...any) {
 	v.trouble = append(v.trouble, fmt.Sprintf(format, args...))
 }
 
-func (v *verdict) miss(
-	at time.Time, said []record, runs map[int64][]record, faults []fault,
-	stalls []stall,
-) {
-	if why, ok := explain(at, said, runs, faults, stalls); ok {
+func (v *verdict) miss(at time.Time, said []record, runs map[int64][]record, faults []fault) {
+	if why, ok := explain(at, said, runs, faults, v.stalls); ok {
 		v.missed = append(v.missed, miss{at, why})
 		return
 	}
@@ -113,7 +129,7 @@ func (v *verdict) judgeTokens(runs map[int64][]record) {
 func clockTime(t time.Time) string { return t.UTC().Format("15:04:05") }
 
 // print shows the table.
-func (v verdict) print(out io.Writer, faults []fault, stalls []stall) {
+func (v verdict) print(out io.Writer, faults []fault) {
 	fmt.Fprintf(out, "\nticks due %d   ran once %d   ran twice %d   ", v.due, v.once, v.twice)
 	fmt.Fprintf(out, "missed with a reason %d   wrong %d\n", len(v.missed), len(v.trouble))
 	for i := range replicas {
@@ -132,7 +148,7 @@ func (v verdict) print(out io.Writer, faults []fault, stalls []stall) {
 	}
 	v.printFaults(out, faults)
 	fmt.Fprintf(out, "  the machine: a PING took longer than %v %d times\n",
-		slowAnswer, len(stalls))
+		slowAnswer, len(v.stalls))
 	for _, m := range v.missed {
 		fmt.Fprintf(out, "  %s missed: %s\n", clockTime(m.at), m.detail)
 	}

@@ -14,13 +14,20 @@ func after(seconds float64) time.Time {
 
 // ran is a run of the tick so many seconds after noon.
 func ran(second float64, replica string, token uint64) record {
-	return record{Kind: isRun, Replica: replica, At: after(second).UnixMilli(), Token: token}
+	return record{Kind: isRun, Replica: replica, At: after(second).UnixMilli(), Token: token,
+		came: after(second + 0.02)}
 }
 
-// no is a record of tick 1, which was not run.
+// no is a record of tick 1, which was not run, at the end of its Grace.
 func no(replica, why, holder string, silent ...int) record {
 	return record{Kind: isNo, Replica: replica, At: after(1).UnixMilli(), Why: why, Holder: holder,
-		Text: why, silent: silent}
+		Text: why, silent: silent, came: after(2)}
+}
+
+// came is the record, written at another time.
+func came(second float64, r record) record {
+	r.came = after(second)
+	return r
 }
 
 // struckNodes and struckReplica are faults between these seconds after noon.
@@ -66,6 +73,11 @@ func TestTheJudgeSeesWhatMustNotHappen(t *testing.T) {
 			want: "has token 4"},
 		"no instant": {records: []record{first, ran(1, "web-2.1", 2), ran(1.5, "web-2.1", 3)},
 			want: "12:00:01.500 ran"},
+		"one twice, before what is counted": {records: []record{ran(-1, "web-1.1", 1),
+			ran(-1, "web-2.1", 2), ran(0, "web-1.1", 3), ran(1, "web-2.1", 4)},
+			want: "11:59:59 ran on web-1.1 and web-2.1"},
+		"one before it was due": {records: []record{first, came(0.5, ran(1, "web-3.1", 2))},
+			want: "12:00:01 ran on web-3.1, 500ms before it was due"},
 		"nothing was wrong": {records: takenBy2, want: none},
 		"nobody said why": {records: []record{first},
 			fault: struckReplica(1, 3, "web-2.1", stopped), want: "said: nothing"},
@@ -100,6 +112,9 @@ func TestTheJudgeSeesWhatMustNotHappen(t *testing.T) {
 			records: say(no("web-1.1", undecided, "web-2.1", 0, 1)),
 			fault:   struckNodes(0.5, 3, 0, 1),
 			why:     "saw marks of web-2.1, and nothing of nodes 1, 2"},
+		"three nodes were struck after they gave no vote": {
+			records: say(came(1.4, no("web-1.1", undecided, "", 0, 1, 2))),
+			fault:   struckNodes(1.5, 3, 0, 1, 2), want: none},
 		"three nodes had been struck long before": {
 			records: say(no("web-1.1", undecided, "", 0, 1, 2)),
 			fault:   struckNodes(-9, -6, 0, 1, 2), want: none},
@@ -112,6 +127,12 @@ func TestTheJudgeSeesWhatMustNotHappen(t *testing.T) {
 			stalls: slow(1.1, 2), why: "a PING to node 3 took"},
 		"the machine was too slow for two nodes": {
 			records: say(no("web-1.1", undecided, "", 0, 1, 2)), stalls: slow(1.1, 0, 1),
+			want: none},
+		"two nodes were frozen, and answered late": {
+			records: say(no("web-1.1", undecided, "", 0, 1, 1)), fault: struckNodes(1, 3, 0, 1),
+			stalls: slow(1.1, 0, 1), want: none},
+		"the machine was too slow for two nodes, of which one is named twice": {
+			records: say(no("web-1.1", undecided, "", 0, 1, 1)), stalls: slow(1.1, 0, 1),
 			want: none},
 		"the machine was too slow for others": {
 			records: say(no("web-1.1", undecided, "", 0, 1, 2)), stalls: slow(1.1, 0, 3, 4),
@@ -131,6 +152,9 @@ func TestTheJudgeSeesWhatMustNotHappen(t *testing.T) {
 		"passed over, three nodes could not free it": {
 			records: say(no("web-2.1", passedOver, "web-1.1")),
 			fault:   struckNodes(0, 0.9, 0, 1, 2), why: "met the run lock"},
+		"passed over, three nodes were struck later": {
+			records: say(came(1.2, no("web-2.1", passedOver, "web-1.1"))),
+			fault:   struckNodes(1.5, 3, 0, 1, 2), want: none},
 		"passed over, two nodes were struck": {
 			records: say(no("web-2.1", passedOver, "web-1.1")),
 			fault:   struckNodes(0, 0.9, 0, 1), want: none},
@@ -151,6 +175,17 @@ func TestTheJudgeSeesWhatMustNotHappen(t *testing.T) {
 				t.Errorf("got %v, want %q and the fault", v.missed, tc.why)
 			}
 		})
+	}
+}
+
+// A frozen node answers late, and says nothing about the machine.
+func TestStallsOfStruckNodesAreNotTheMachines(t *testing.T) {
+	t.Parallel()
+	faults := []fault{struckNodes(1, 3, 0, 1)}
+	stalls := append(slow(2, 0, 4), slow(5, 1)...)
+	v := judge(noon, noon, nil, faults, stalls)
+	if len(v.stalls) != 2 || v.stalls[0].node != 4 || v.stalls[1].node != 1 {
+		t.Errorf("got %+v, want those of node 4, and of node 1 after its fault", v.stalls)
 	}
 }
 

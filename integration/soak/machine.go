@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,33 +45,45 @@ func (s *stage) watch(ctx context.Context) {
 	asking.Wait()
 }
 
+// ofMachine are the stalls of nodes that were not struck at the time: a frozen node answers late on
+// any machine.
+func ofMachine(stalls []stall, faults []fault) (own []stall) {
+	for _, st := range stalls {
+		isStruck := slices.ContainsFunc(faults, func(f fault) bool {
+			return slices.Contains(f.nodes, st.node) && !f.from.After(st.to) && !f.to.Before(st.from)
+		})
+		if !isStruck {
+			own = append(own, st)
+		}
+	}
+	return own
+}
+
 // tooSlow: so many nodes gave this replica no vote that there was no majority; some were struck,
 // and the machine was too slow for the others.
 func tooSlow(at time.Time, r record, faults []fault, stalls []stall) (reason, bool) {
-	struck := map[int]bool{}
+	why := map[int]bool{} // nodes whose silence is explained
 	detail := fmt.Sprintf("%s had no vote of nodes %s", r.Replica, numbers(r.silent))
 	for _, f := range faults {
 		hit := f.struck(r.silent)
-		if len(hit) == 0 || !f.mayCost(at) {
+		if len(hit) == 0 || !f.mayCost(at) || !f.wasBefore(r.came) {
 			continue
 		}
 		detail += "; " + f.String()
 		for _, n := range hit {
-			struck[n] = true
+			why[n] = true
 		}
 	}
-	count := len(struck)
 	for _, n := range r.silent {
 		for _, st := range stalls {
-			if struck[n] || st.node != n || st.from.After(at.Add(grace)) || st.to.Before(at) {
+			if why[n] || st.node != n || st.from.After(at.Add(grace)) || st.to.Before(at) {
 				continue
 			}
-			count++
+			why[n] = true
 			detail += fmt.Sprintf("; a PING to node %d took %v, from %s", n+1,
 				st.to.Sub(st.from).Round(time.Millisecond), moment(st.from))
-			break
 		}
 	}
 	return reason{kind: "the machine was too slow: no majority of the nodes in time",
-		detail: detail}, (r.Why == undecided || r.Why == tooLate) && count >= quorum
+		detail: detail}, (r.Why == undecided || r.Why == tooLate) && len(why) >= quorum
 }

@@ -92,7 +92,7 @@ func soak(ctx context.Context, span time.Duration, seed uint64, svg string) erro
 	s.endReplicas(10 * time.Second)
 	v := judge(from, until, s.records, s.faults, s.stalls)
 	v.trouble = append(v.trouble, s.doubts...)
-	v.print(os.Stdout, s.faults, s.stalls)
+	v.print(os.Stdout, s.faults)
 	err = os.WriteFile(svg, picture(from, until, s.records, s.faults, v), 0o644)
 	if err == nil {
 		fmt.Printf("soak: the timeline is %s\n", svg)

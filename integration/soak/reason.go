@@ -33,7 +33,8 @@ type clue struct {
 
 // explain finds the reason of a tick that nobody ran. A fault alone is none: a replica has to have
 // written at the time who had the tick, or which nodes gave no vote, and the fault has to have
-// struck just these, and when it counts.
+// struck just these, and when it counts. Nodes have to have been struck before the record was
+// written; a winner may be struck after it was seen to have the tick.
 func explain(
 	at time.Time, said []record, runs map[int64][]record, faults []fault, stalls []stall,
 ) (reason, bool) {
@@ -66,6 +67,9 @@ func (f fault) mayCost(at time.Time) bool {
 	return !at.Add(grace).Before(f.from) && !at.After(f.to.Add(recovery))
 }
 
+// wasBefore reports whether the fault had begun by then.
+func (f fault) wasBefore(then time.Time) bool { return !f.from.After(then) }
+
 // noMajority: so many nodes gave this replica no vote that there was no majority, all of them
 // struck.
 func noMajority(c clue) (reason, bool) {
@@ -73,7 +77,7 @@ func noMajority(c clue) (reason, bool) {
 	return reason{
 		kind:   "no majority of the nodes",
 		detail: fmt.Sprintf("%s had no vote of nodes %s", c.Replica, numbers(silent)),
-	}, (c.Why == undecided || c.Why == tooLate) && len(silent) >= quorum
+	}, (c.Why == undecided || c.Why == tooLate) && len(silent) >= quorum && c.wasBefore(c.came)
 }
 
 // struckWinner: another replica had the tick on record, or had claimed it, and was struck before
@@ -102,10 +106,11 @@ func runLockLivesOn(c clue) (reason, bool) {
 	}
 	isStruck := c.hitsHolder() || len(c.nodes) >= quorum
 	return reason{
-		kind: "passed over: the run lock of the run before could not be freed",
-		detail: fmt.Sprintf("%s met the run lock of %s, which ran %s", c.Replica, c.Holder,
-			clockTime(earlier)),
-	}, c.Why == passedOver && isStruck && !earlier.IsZero() && !c.to.Before(earlier)
+			kind: "passed over: the run lock of the run before could not be freed",
+			detail: fmt.Sprintf("%s met the run lock of %s, which ran %s", c.Replica, c.Holder,
+				clockTime(earlier)),
+		}, c.Why == passedOver && isStruck && !earlier.IsZero() && !c.to.Before(earlier) &&
+			c.wasBefore(c.came)
 }
 
 // unknownMarks: some nodes have a replica's mark, and others that were struck may have more of
@@ -116,7 +121,7 @@ func unknownMarks(c clue) (reason, bool) {
 		kind: "undecided until Grace: nodes that may know more were struck",
 		detail: fmt.Sprintf("%s saw marks of %s, and nothing of nodes %s", c.Replica, c.Holder,
 			numbers(silent)),
-	}, c.Why == undecided && c.Holder != "" && len(silent) > 0
+	}, c.Why == undecided && c.Holder != "" && len(silent) > 0 && c.wasBefore(c.came)
 }
 
 // hitsHolder reports whether the fault stopped, or cut off, who was seen to have it. A wrong clock
