@@ -152,6 +152,10 @@ func TestTheJudgeSeesWhatMustNotHappen(t *testing.T) {
 		"passed over, three nodes could not free it": {
 			records: say(no("web-2.1", passedOver, "web-1.1")),
 			fault:   struckNodes(0, 0.9, 0, 1, 2), why: "met the run lock"},
+		"passed over, the run's replica was stopped long after it": {
+			records: []record{ran(-9, "web-1.1", 1), ran(0, "web-3.1", 2),
+				no("web-2.1", passedOver, "web-1.1")},
+			fault: struckReplica(0.5, 3, "web-1.1", stopped), want: none},
 		"passed over, three nodes were struck later": {
 			records: say(came(1.2, no("web-2.1", passedOver, "web-1.1"))),
 			fault:   struckNodes(1.5, 3, 0, 1, 2), want: none},

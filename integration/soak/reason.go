@@ -105,12 +105,13 @@ func runLockLivesOn(c clue) (reason, bool) {
 		}
 	}
 	isStruck := c.hitsHolder() || len(c.nodes) >= quorum
+	// Struck before that run's lock was gone by itself.
+	isInTime := !c.to.Before(earlier) && c.wasBefore(earlier.Add(takes+ttl)) && c.wasBefore(c.came)
 	return reason{
-			kind: "passed over: the run lock of the run before could not be freed",
-			detail: fmt.Sprintf("%s met the run lock of %s, which ran %s", c.Replica, c.Holder,
-				clockTime(earlier)),
-		}, c.Why == passedOver && isStruck && !earlier.IsZero() && !c.to.Before(earlier) &&
-			c.wasBefore(c.came)
+		kind: "passed over: the run lock of the run before could not be freed",
+		detail: fmt.Sprintf("%s met the run lock of %s, which ran %s", c.Replica, c.Holder,
+			clockTime(earlier)),
+	}, c.Why == passedOver && isStruck && !earlier.IsZero() && isInTime
 }
 
 // unknownMarks: some nodes have a replica's mark, and others that were struck may have more of
