@@ -23,7 +23,7 @@ type handle struct {
 	Name    []byte    `json:"n"`
 	Token   string    `json:"o"`
 	Fencing uint64    `json:"f"`
-	TTL     int64     `json:"t"` // ns
+	TTL     int64     `json:"t"` // ns: the longest that a key may live
 	Until   time.Time `json:"u"` // the keys have ended by then, on the clock of who detached
 	Voters  []string  `json:"v"` // addresses of the nodes whose word that they have the key counts
 }
@@ -46,7 +46,7 @@ func (l *Lock) Detach() (string, error) {
 	}
 	payload, err := json.Marshal(handle{
 		Prefix: []byte(l.client.cfg.Prefix), Name: []byte(l.name), Token: l.token,
-		Fencing: l.fencing, TTL: int64(l.options.ttl),
+		Fencing: l.fencing, TTL: int64(l.keyLife),
 		Until: l.until.Time().Add(l.drift()).UTC(), Voters: l.client.addrsOf(l.voters),
 	})
 	if err != nil {
@@ -81,14 +81,16 @@ func parseHandle(text string) (handle, error) {
 
 // Resume goes on holding what Detach has let go of: the name is the handle's, the fencing token
 // stays. The client must list the same nodes, under the same addresses, in whatever order (Sentinel
-// clients, which have no address, in the same order). It first changes the owner token on the nodes, so that of several calls with one handle
-// one at the most succeeds, and the Lock that was detached can touch nothing any more. The options
-// are those of this call: the handle carries none, and WithMinHold and WithMaxHold count anew. It
-// blocks for one round, at most NodeTimeout, and at most until ctx ends.
+// clients, which have no address, in the same order). It first changes the owner token on the
+// nodes, so that of several calls with one handle one at the most succeeds, and the Lock that was
+// detached can touch nothing any more. The options are those of this call: the handle carries none,
+// and WithMinHold and WithMaxHold count anew. It blocks for one round, at most NodeTimeout, and at
+// most until ctx ends.
 //
-// Errors: ErrInvalid: the handle is not whole, or of a client with another Prefix or other nodes. ErrLost: its
-// lock has ended, or was resumed before (with ErrHeld if another holds it). ErrNoQuorum: too few
-// nodes answered; the handle can be tried again while its TTL lasts. ErrClosed, or the context's
+// Errors: ErrInvalid: the handle is not whole, or of a client with another Prefix or other nodes.
+// ErrLost: its lock has ended, or was resumed before (with ErrHeld if another holds it).
+// ErrNoQuorum: too few nodes answered; the handle can be tried again while its TTL lasts.
+// ErrClosed, or the context's
 // error.
 func (c *Client) Resume(ctx context.Context, text string, opts ...LockOption) (*Lock, error) {
 	h, err := parseHandle(text)
@@ -115,6 +117,7 @@ func (c *Client) Resume(ctx context.Context, text string, opts ...LockOption) (*
 			"with the nodes %s; a majority of this one's must be among them, under the same address",
 			strings.Join(h.Voters, ", ")))
 	}
+	o.keyLife = time.Duration(h.TTL) // a key is never shortened
 	x := c.engine.Swap(ctx, name, h.Token, token, o.ttl, voters)
 	if x.Verdict != quorum.HoldKept {
 		return nil, c.resumeError(name, h, x)

@@ -56,6 +56,33 @@ func (r *rig) rival(u *user, name string) (stop func() int) {
 	return func() int { cancel(); <-done; return wins }
 }
 
+// A key is never shortened, so one that is resumed for less lives on for what it was taken for: a node
+// that does not hear of the release is asked to free it that long.
+func TestResumedForLessIsFreedForLong(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 5, func(r *rig) {
+		long := redlock.Config{MaxTTL: 30 * time.Second}
+		a, b := r.user(long), r.user(long)
+		handle := r.detach(r.take(a, "k", redlock.WithTTL(30*time.Second)))
+		for range 2 { // also what is handed over once more
+			l, err := b.Resume(r.Context(), handle, redlock.WithTTL(time.Second))
+			r.wantIs(err)
+			handle = r.detach(l)
+		}
+		l, err := b.Resume(r.Context(), handle, redlock.WithTTL(time.Second))
+		r.wantIs(err)
+		r.nodes[4].Faults().Partition(true)
+		r.wantIs(l.Unlock(r.Context()))
+		time.Sleep(10 * time.Second) // the second is over, the key is not
+		if text, ok := r.nodes[4].Get("k"); !ok {
+			t.Fatalf("the key on the node without a way is %q, want one", text)
+		}
+		r.nodes[4].Faults().Partition(false)
+		time.Sleep(5 * time.Second)
+		r.wantKeys("k", 0)
+	})
+}
+
 func TestAHandedOverLockGoesOnWithoutAGap(t *testing.T) {
 	t.Parallel()
 	inBubble(t, 5, func(r *rig) {

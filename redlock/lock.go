@@ -22,6 +22,7 @@ type Lock struct {
 	base    context.Context // of the call: values only
 	won     clock.Reading   // when the round that won it began
 	ends    clock.Reading   // WithMaxHold: never valid after this; zero: no limit
+	keyLife time.Duration   // the longest that a key may still live: the TTL, or a handle's if longer
 
 	index int           // in keeper.locks, -1: not there; guarded by keeper.mu
 	due   time.Duration // when the keeper looks at it; guarded by keeper.mu
@@ -78,6 +79,7 @@ func (c *Client) keep(
 		won: out.Started, index: -1, state: held,
 		until: c.engine.ValidUntil(o.ttl, out.Started), renewAt: out.Started.Add(o.renewEvery),
 		touched: out.Touched, unsure: out.Unsure, voters: out.Voters, refreshed: out.Started,
+		keyLife: max(o.ttl, o.keyLife),
 	}
 	if o.maxHold > 0 {
 		l.ends = out.Started.Add(o.maxHold)
@@ -102,7 +104,7 @@ func (c *Client) keep(
 
 // hold is the lock as the engine knows it. Called with l.mu held.
 func (l *Lock) hold() quorum.Hold {
-	return quorum.Hold{Name: l.name, Token: l.token, TTL: l.options.ttl,
+	return quorum.Hold{Name: l.name, Token: l.token, TTL: l.keyLife,
 		Touched: l.touched, Unsure: l.unsure | l.planting, Voters: l.voters}
 }
 

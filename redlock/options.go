@@ -16,6 +16,7 @@ type lockOptions struct {
 	maxHold    time.Duration // 0: no limit
 	minHold    time.Duration
 	noRenewal  bool
+	keyLife    time.Duration // Resume: how long keys may live that were set before
 	faults     []error
 }
 
