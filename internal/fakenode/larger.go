@@ -1,7 +1,9 @@
 package fakenode
 
 // larger is larger.lua: what a MaxTTL that is larger than all before changes at the node.
-func (r *run) larger(hash, since, from, most, floor, asked string) (newFrom, newMost, newFloor string) {
+func (r *run) larger(
+	hash, since, from, most, floor, asked string,
+) (newFrom, newMost, newFloor string) {
 	more := r.number(asked) - r.number(most)
 	if more <= 0 {
 		return from, most, floor

@@ -7,9 +7,9 @@ import (
 
 // Many is a script for many locks in one call. Its keys and arguments are those of the first lock,
 // in full, and of each further one its own; what is not a lock's own must be the same for all. The
-// reply is an array: first what all replies have in common behind their letter, the head, then an element
-// for each lock, in order: what the single script would have answered, without the head, or the empty
-// string where that would have been an error. Then that lock has to be asked for by itself.
+// reply is an array: first what all replies have in common behind their letter, the head; then an
+// element for each lock, in order: what the single script would have answered, without the head, or
+// the empty string where that would have been an error. Then that lock has to be asked for by itself.
 type Many struct {
 	Script
 	OwnKeys, OwnArgs int // of each lock, the first ones
@@ -22,9 +22,9 @@ const MaxMany = 64
 // from lock to lock.
 type shape struct{ keys, args, ownKeys, ownArgs int }
 
-// bundled makes a script, and the one for many, of a text that defines the head, and a function with
-// the script's name, which takes a lock's own keys and arguments and returns a letter and what follows
-// the head.
+// bundled makes a script, and the one for many, of a text that defines the head, and a function
+// with the script's name, which takes a lock's own keys and arguments and returns a letter and what
+// follows the head.
 func bundled(name, text string, s shape) *Script {
 	one := newScript(name, text+fmt.Sprintf(`
 local letter, rest = %s(%s)
