@@ -90,7 +90,8 @@ func (f lockerOption) applyLocker(o *lockerOptions) { f(o) }
 type GraceOption struct{ grace time.Duration }
 
 // WithGrace is how long after its instant a tick may still be started, by the nodes' clocks; more
-// than 0. Default until the job's next instant, at most 30 s. More than that instant is of no use:
+// than 0, and more than a claim takes, a few round trips, or no tick is ever run. Default until the
+// job's next instant, at most 30 s. More than that instant is of no use:
 // from then on the next tick is what is claimed. A quarter of it, within bounds, is how long a
 // claim outlives a replica that dies with it. Use the same on all replicas.
 func WithGrace(d time.Duration) GraceOption { return GraceOption{d} }
