@@ -21,8 +21,9 @@ type ballot struct {
 	err      error
 }
 
-// votesFrom is when, by its own clock, a node votes whose memory began at since, that has been told to
-// vote from then on, and knows of most as the largest MaxTTL: with a larger one, later by as much.
+// votesFrom is when, by its own clock, a node votes whose memory began at since, that has been told
+// to vote from then on, and knows of most as the largest MaxTTL: with a larger one, later by as
+// much.
 func (e *Engine) votesFrom(since, from, most time.Duration) time.Duration {
 	return max(from, since+most) + max(0, e.largest.Load().d-most)
 }

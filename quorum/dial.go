@@ -99,8 +99,8 @@ func parseAddr(addr string) (*redis.Options, string, error) {
 	return options, hidePassword(addr), nil
 }
 
-// checkPort finds ports that cannot be, where a dial would say so only much later. Names of services
-// are left to it.
+// checkPort finds ports that cannot be, where a dial would say so only much later. Names of
+// services are left to it.
 func checkPort(addr string) error {
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -171,8 +171,8 @@ type Freeing struct {
 // Release frees the lock on all nodes that may have the key. It does not block; decided, if not
 // nil, is called once, as soon as a majority is known to be free of our key, a rival has a
 // majority, or all have answered. Nodes that did not confirm are asked again in the background
-// until the keys have ended. unsure, if not nil, tells then what h.Unsure is by then: mostly nothing,
-// as the release goes to a node behind what was out.
+// until the keys have ended. unsure, if not nil, tells then what h.Unsure is by then: mostly
+// nothing, as the release goes to a node behind what was out.
 func (e *Engine) Release(h Hold, unsure func() Set, decided func(Freeing)) {
 	if unsure == nil {
 		unsure = func() Set { return h.Unsure }

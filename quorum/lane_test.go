@@ -395,8 +395,8 @@ func TestGhostKeyOfAFrozenNodeIsFreed(t *testing.T) {
 	})
 }
 
-// TestGhostKeyBehindARivalIsFreed: the release that overtook the acquire found a rival, and the node
-// was frozen until the rival's key had ended. Then the acquire set ours.
+// TestGhostKeyBehindARivalIsFreed: the release that overtook the acquire found a rival, and the
+// node was frozen until the rival's key had ended. Then the acquire set ours.
 func TestGhostKeyBehindARivalIsFreed(t *testing.T) {
 	inBubble(t, 1, func(l *lab) {
 		l.won("a") // the rival, and never freed

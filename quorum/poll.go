@@ -99,8 +99,8 @@ func (p *poll) send(asked, unknown Set, timeout time.Duration) {
 	}
 }
 
-// ask sends, and waits until it is decided: at most for the timeout, or until ctx ends or the engine
-// is stopped. Then the error says so, and answers that come later are still taken in.
+// ask sends, and waits until it is decided: at most for the timeout, or until ctx ends or the
+// engine is stopped. Then the error says so, and answers that come later are still taken in.
 func (p *poll) ask(ctx context.Context, asked, unknown Set, timeout time.Duration) error {
 	done := make(chan struct{})
 	p.decided = func(*poll) { close(done) }

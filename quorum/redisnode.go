@@ -48,8 +48,8 @@ func (n *RedisNode) Close() error {
 }
 
 // Exec sends the batch as one pipeline; what was answered NOSCRIPT goes in a second one, with the
-// script's text, and what a message for many locks could not do goes one by one. Without calls it is
-// a PING.
+// script's text, and what a message for many locks could not do goes one by one. Without calls it
+// is a PING.
 func (n *RedisNode) Exec(ctx context.Context, batch *Batch) error {
 	if len(batch.Calls) == 0 && !batch.WantReplication {
 		return n.client.Ping(ctx).Err()
@@ -71,8 +71,8 @@ func (n *RedisNode) Exec(ctx context.Context, batch *Batch) error {
 	}
 }
 
-// pipeline sends the messages, and INFO behind them if it is wanted: it proves what came before it in
-// the same pipeline, and no more than that, because another may go to another server.
+// pipeline sends the messages, and INFO behind them if it is wanted: it proves what came before it
+// in the same pipeline, and no more than that, because another may go to another server.
 func (n *RedisNode) pipeline(ctx context.Context, batch *Batch, w *wire) error {
 	pipe := n.client.Pipeline()
 	for _, m := range w.messages {
@@ -102,8 +102,8 @@ func (n *RedisNode) pipeline(ctx context.Context, batch *Batch, w *wire) error {
 	return nil
 }
 
-// noteReplication takes in what one pipeline's INFO says. Should it not be what the calls were told to
-// expect, then later ones change nothing about that.
+// noteReplication takes in what one pipeline's INFO says. Should it not be what the calls were told
+// to expect, then later ones change nothing about that.
 func (b *Batch) noteReplication(info string, err error) {
 	if b.ReplicationErr != nil && b.Identity != "" {
 		return
@@ -128,8 +128,8 @@ func (n *RedisNode) Describe(ctx context.Context) (Facts, error) {
 	return readFacts(info.Val(), lag.Val()["min-replicas-max-lag"]), info.Err()
 }
 
-// unanswered reports whether an error reply was to none of the commands. go-redis returns such a one
-// when the connection was refused, for a wrong password, and leaves the commands as they were.
+// unanswered reports whether an error reply was to none of the commands. go-redis returns such a
+// one when the connection was refused, for a wrong password, and leaves the commands as they were.
 func unanswered(commands []redis.Cmder) bool {
 	for _, c := range commands {
 		if c.Err() != nil {

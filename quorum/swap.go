@@ -10,8 +10,8 @@ import (
 // Swap makes a lock that goes by the owner token from one that goes by to, on a majority of all
 // nodes, on each of which it was from's until then. Only voters are asked: a key elsewhere is no
 // proof that the node remembers (protocol review, P1). It blocks until that is decided. Where it
-// fails, what was swapped is swapped back, so that the handle can be tried again; where it succeeds,
-// what is left of from elsewhere is freed in the background.
+// fails, what was swapped is swapped back, so that the handle can be tried again; where it
+// succeeds, what is left of from elsewhere is freed in the background.
 func (e *Engine) Swap(
 	ctx context.Context, name, from, to string, ttl time.Duration, voters Set,
 ) Extension {
@@ -51,7 +51,8 @@ func (e *Engine) Swap(
 		return x
 	}
 	x.Voters = p.voters()
-	// Also on voters that have not answered: behind a swap that still comes it finds nothing of from's.
+	// Also on voters that have not answered: behind a swap that still comes it finds nothing of
+	// from's.
 	rest |= voters &^ x.Voters
 	e.Release(Hold{Name: name, Token: from, TTL: ttl, Touched: rest, Unsure: rest}, nil, nil)
 	return x

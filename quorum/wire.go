@@ -49,7 +49,8 @@ type wire struct {
 
 var wires = sync.Pool{New: func() any { return &wire{keys: make(map[string]bool)} }}
 
-// wireFor is a wire to the node. Hooks of a user's client may keep the commands that they are shown.
+// wireFor is a wire to the node. Hooks of a user's client may keep the commands that they are
+// shown.
 func wireFor(n *RedisNode) *wire {
 	if n.own {
 		return wires.Get().(*wire)
@@ -94,9 +95,10 @@ func (w *wire) add(s *script.Script) *message {
 	return m
 }
 
-// pack makes messages of the batch's calls from one on, up to the first that is about the same lock as
-// one before, and returns where it stopped: those have to wait until the messages have been answered,
-// also those that have to be sent again. It does not matter in which order different locks come.
+// pack makes messages of the batch's calls from one on, up to the first that is about the same lock
+// as one before, and returns where it stopped: those have to wait until the messages have been
+// answered, also those that have to be sent again. It does not matter in which order different
+// locks come.
 func (w *wire) pack(batch *Batch, from int) int {
 	clear(w.keys)
 	for i := from; i < len(batch.Calls); i++ {

@@ -30,8 +30,8 @@ func (l commandLog) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 	}
 }
 
-// TestManyLocksInOneCall: a batch about many locks goes as few commands, a second time without texts,
-// and what one lock cannot have is no other's trouble.
+// TestManyLocksInOneCall: a batch about many locks goes as few commands, a second time without
+// texts, and what one lock cannot have is no other's trouble.
 func TestManyLocksInOneCall(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: embedded.ForTest(t, 1)[0].Addr()})
 	defer client.Close()
@@ -93,8 +93,8 @@ func TestManyLocksInOneCall(t *testing.T) {
 	want("one of another type", send(release), spoiled, map[string]int{"evalsha": 3, "eval": 1})
 }
 
-// TestCallsAboutOneLockKeepTheirOrder: also where the first has to be sent again, because the node has
-// not got its script.
+// TestCallsAboutOneLockKeepTheirOrder: also where the first has to be sent again, because the node
+// has not got its script.
 func TestCallsAboutOneLockKeepTheirOrder(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: embedded.ForTest(t, 1)[0].Addr()})
 	defer client.Close()
@@ -195,9 +195,9 @@ type proto struct{ text string }
 func (e proto) Error() string { return e.text }
 func (proto) RedisError()     {}
 
-// TestEachPipelineProvesItsOwnVotes: a message that has to be sent again may go over another connection,
-// and that to another server: what one pipeline's INFO says is no proof of another's votes (protocol
-// review, rule 3).
+// TestEachPipelineProvesItsOwnVotes: a message that has to be sent again may go over another
+// connection, and that to another server: what one pipeline's INFO says is no proof of another's
+// votes (protocol review, rule 3).
 func TestEachPipelineProvesItsOwnVotes(t *testing.T) {
 	t.Parallel()
 	info := func(identity string) string { return "role:master\r\nmaster_replid:" + identity + "\r\n" }

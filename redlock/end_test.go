@@ -77,8 +77,8 @@ func TestUnlockAfterAReleaseWithoutAnswer(t *testing.T) {
 	})
 }
 
-// TestUnlockOverConnectionsThatBreak: the release is sent again, and a rival that came in between is no
-// sign that the lock was not held.
+// TestUnlockOverConnectionsThatBreak: the release is sent again, and a rival that came in between
+// is no sign that the lock was not held.
 func TestUnlockOverConnectionsThatBreak(t *testing.T) {
 	t.Parallel()
 	inBubble(t, 3, func(r *rig) {

@@ -128,8 +128,8 @@ func (c *Client) Resume(ctx context.Context, text string, opts ...LockOption) (*
 	})
 }
 
-// addrOf is what a handle calls a node by: the address, without the place that a client of the user's
-// has in the list. A Sentinel client's address is a placeholder, so those keep their place.
+// addrOf is what a handle calls a node by: the address, without the place that a client of the
+// user's has in the list. A Sentinel client's address is a placeholder, so those keep their place.
 func (c *Client) addrOf(i int) string {
 	if i < len(c.cfg.Clients) {
 		if addr := c.cfg.Clients[i].Options().Addr; addr != sentinelAddr {

@@ -56,8 +56,8 @@ func (r *rig) rival(u *user, name string) (stop func() int) {
 	return func() int { cancel(); <-done; return wins }
 }
 
-// A key is never shortened, so one that is resumed for less lives on for what it was taken for: a node
-// that does not hear of the release is asked to free it that long.
+// A key is never shortened, so one that is resumed for less lives on for what it was taken for: a
+// node that does not hear of the release is asked to free it that long.
 func TestResumedForLessIsFreedForLong(t *testing.T) {
 	t.Parallel()
 	inBubble(t, 5, func(r *rig) {
@@ -341,7 +341,8 @@ func TestResumeWithANodeDown(t *testing.T) {
 	})
 }
 
-// TestNothingOfTheDetachedLockStays: on a node that did not hear of the hand-over its key is freed, too.
+// TestNothingOfTheDetachedLockStays: on a node that did not hear of the hand-over its key is freed,
+// too.
 func TestNothingOfTheDetachedLockStays(t *testing.T) {
 	t.Parallel()
 	inBubble(t, 3, func(r *rig) {
@@ -381,8 +382,8 @@ func TestResumeTellsTheNodesItsMaxTTL(t *testing.T) {
 	})
 }
 
-// TestResumeByClientsInAnotherOrder: a handle names nodes by their addresses, however a program lists
-// them.
+// TestResumeByClientsInAnotherOrder: a handle names nodes by their addresses, however a program
+// lists them.
 func TestResumeByClientsInAnotherOrder(t *testing.T) {
 	t.Parallel()
 	addrs := embedded.ForTest(t, 3).Addrs()

@@ -38,10 +38,10 @@ func WithMaxHold(d time.Duration) LockOption {
 	}
 }
 
-// WithMinHold keeps the name taken for at least d, counted from the round that won it: Unlock before
-// that does not free the lock but shortens it, in one step on each node, so that it ends by itself
-// at that time. At most the lock's TTL. It is for work that must not be repeated within d, however
-// short it is. Close frees at once.
+// WithMinHold keeps the name taken for at least d, counted from the round that won it: Unlock
+// before that does not free the lock but shortens it, in one step on each node, so that it ends by
+// itself at that time. At most the lock's TTL. It is for work that must not be repeated within d,
+// however short it is. Close frees at once.
 func WithMinHold(d time.Duration) LockOption {
 	return func(o *lockOptions) {
 		if d <= 0 {

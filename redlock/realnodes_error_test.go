@@ -83,8 +83,8 @@ func TestRealOutOfMemory(t *testing.T) {
 	r.free(r.take(c, "k"))
 }
 
-// mike-marcacci/node-redlock 65, 11: nodes that cannot write to disk refuse all writes (MISCONF), and
-// Unlock failed without a word.
+// mike-marcacci/node-redlock 65, 11: nodes that cannot write to disk refuse all writes (MISCONF),
+// and Unlock failed without a word.
 func TestRealMisconf(t *testing.T) {
 	t.Parallel()
 	r := onRealNodes(t, 5)
@@ -124,8 +124,8 @@ func TestRealMisconf(t *testing.T) {
 	r.free(r.take(c, "second"))
 }
 
-// redis/go-redis 790; envoyproxy/ratelimit 1191: pooled connections to a node that was made a replica
-// answered READONLY until the process was restarted.
+// redis/go-redis 790; envoyproxy/ratelimit 1191: pooled connections to a node that was made a
+// replica answered READONLY until the process was restarted.
 func TestRealReadOnly(t *testing.T) {
 	t.Parallel()
 	// A node that was a replica waits for so much longer.
@@ -221,9 +221,8 @@ func TestRealLoading(t *testing.T) {
 	r.held(l)
 }
 
-// redis/go-redis 3228; leandromoreira/redlock-rb 27: after a restart or SCRIPT FLUSH pipelines failed
-// for ever. A cache of scripts that is gone
-// is no loss of memory: nobody waits.
+// redis/go-redis 3228; leandromoreira/redlock-rb 27: after a restart or SCRIPT FLUSH pipelines
+// failed for ever. A cache of scripts that is gone is no loss of memory: nobody waits.
 func TestRealScriptFlush(t *testing.T) {
 	t.Parallel()
 	r := onRealNodes(t, 5)

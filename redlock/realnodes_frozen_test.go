@@ -35,8 +35,8 @@ type look struct {
 }
 
 // samcook/RedLock.net 48: a holder's process stood still for longer than its TTL, another took and
-// perhaps freed the lock, and the old holder went on. Here it is stopped (SIGSTOP); when it goes on,
-// its first look tells the loss, and nothing of it reaches the rival's keys.
+// perhaps freed the lock, and the old holder went on. Here it is stopped (SIGSTOP); when it goes
+// on, its first look tells the loss, and nothing of it reaches the rival's keys.
 func TestRealFrozenHolder(t *testing.T) {
 	t.Parallel()
 	r := onRealNodes(t, 3)

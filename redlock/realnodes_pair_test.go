@@ -61,8 +61,8 @@ func (r *pairRig) follower() *redis.Client {
 		}})
 }
 
-// user is a redlock client over the pair, through this client, and those of the plain nodes that are
-// listed; to the others it has no way.
+// user is a redlock client over the pair, through this client, and those of the plain nodes that
+// are listed; to the others it has no way.
 func (r *pairRig) user(pair *redis.Client, plain ...int) *redlock.Client {
 	r.Helper()
 	clients := []*redis.Client{pair}
@@ -155,8 +155,8 @@ func TestRealFailOverUnderAHeldLock(t *testing.T) {
 	}
 }
 
-// onForgettingPair runs a test with the guard, and without it, where it has to end with two holders:
-// that shows that it would find them.
+// onForgettingPair runs a test with the guard, and without it, where it has to end with two
+// holders: that shows that it would find them.
 func onForgettingPair(t *testing.T, test func(r *pairRig)) {
 	for _, guard := range []bool{true, false} {
 		t.Run(fmt.Sprintf("guard=%v", guard), func(t *testing.T) {

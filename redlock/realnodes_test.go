@@ -184,8 +184,8 @@ func (s *struggle) rival(r *realRig, b *redlock.Client, d time.Duration) {
 	}
 }
 
-// valkey-io/valkey 2651: keys live by their node's wall clock, so that a step ends locks at once, or
-// keeps them for an hour.
+// valkey-io/valkey 2651: keys live by their node's wall clock, so that a step ends locks at once,
+// or keeps them for an hour.
 func TestRealClockStepped(t *testing.T) {
 	for _, step := range []time.Duration{time.Hour, -time.Hour} {
 		for stepped := 1; stepped <= 3; stepped++ {
@@ -243,8 +243,8 @@ func checkStep(r *realRig, step time.Duration, stepped int) {
 	}
 }
 
-// The second half of the same report: the holder is dead, and its keys stay for an hour on the nodes
-// whose clocks were stepped back.
+// The second half of the same report: the holder is dead, and its keys stay for an hour on the
+// nodes whose clocks were stepped back.
 func TestRealClockSteppedBackUnderADeadHolder(t *testing.T) {
 	t.Parallel()
 	r := onRealNodes(t, 5, redisproc.WithClock())

@@ -40,8 +40,9 @@ func (l *Lock) tick() {
 	}
 }
 
-// renew starts a renewal, unless WithMaxHold leaves nothing to be gained by one, or the lock is over
-// by now. It reports whether one is under way: the keeper's done is called then when it is decided.
+// renew starts a renewal, unless WithMaxHold leaves nothing to be gained by one, or the lock is
+// over by now. It reports whether one is under way: the keeper's done is called then when it is
+// decided.
 func (l *Lock) renew() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -29,9 +29,9 @@ type freeing struct {
 // ends by itself then.
 //
 // A key that is gone while the validity still runs counts as freed: a client that repeats commands
-// may have done it unseen. So does, after a release of ours that got no answer, a rival's. A client of
-// the user's that repeats commands by itself (MaxRetries of go-redis, other than -1) may have repeated
-// a release unseen: then a rival that came in between makes it ErrNotHeld with ErrHeld.
+// may have done it unseen. So does, after a release of ours that got no answer, a rival's. A client
+// of the user's that repeats commands by itself (MaxRetries of go-redis, other than -1) may have
+// repeated a release unseen: then a rival that came in between makes it ErrNotHeld with ErrHeld.
 func (l *Lock) Unlock(_ context.Context) error {
 	if l == nil || l.client == nil {
 		return &RoundError{Op: "unlock", kinds: []error{ErrNotHeld}}

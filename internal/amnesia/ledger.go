@@ -142,8 +142,8 @@ func (g *ledger) violated() bool {
 }
 
 // awaitHolder waits until all names are held, or for a second until at least one is. On a machine
-// that is too busy for so short a TTL nobody may get one for long: after three seconds it goes on all
-// the same. It reports false when ctx ends before that.
+// that is too busy for so short a TTL nobody may get one for long: after three seconds it goes on
+// all the same. It reports false when ctx ends before that.
 func (g *ledger) awaitHolder(ctx context.Context, names int) bool {
 	for began := time.Now(); ctx.Err() == nil; pause(ctx, time.Millisecond) {
 		held, waited := g.held(), time.Since(began)

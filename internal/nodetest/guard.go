@@ -258,8 +258,8 @@ var guardClaims = []claim{
 	}},
 }
 
-// longer are the fields of a memory that has heard of a larger MaxTTL: it waits longer by as much, and
-// tokens may have been ahead by as much.
+// longer are the fields of a memory that has heard of a larger MaxTTL: it waits longer by as much,
+// and tokens may have been ahead by as much.
 func longer(fields map[string]string, most string, by time.Duration) map[string]string {
 	from, _ := strconv.ParseInt(fields["from"], 10, 64)
 	fields = maps.Clone(fields)

@@ -24,8 +24,8 @@ func TestManyOnRedis(t *testing.T) {
 	compareMany(t, startRedis(t)(t))
 }
 
-// compareMany sends random batches about many locks to a node, which gets them as messages for many,
-// and call by call to a fake one. It wants the same answers and the same memory.
+// compareMany sends random batches about many locks to a node, which gets them as messages for
+// many, and call by call to a fake one. It wants the same answers and the same memory.
 func compareMany(t *testing.T, s Subject) {
 	t.Helper()
 	const runs, steps, names = 6, 15, 150
@@ -87,8 +87,8 @@ func randomMany(dice *mrand.Rand, a *asker, names int) (all []*quorum.Command, p
 	return all, parsers
 }
 
-// TestManyWithTheRightToSome: a user who may touch some keys only gets those, whatever else is in the
-// batch.
+// TestManyWithTheRightToSome: a user who may touch some keys only gets those, whatever else is in
+// the batch.
 func TestManyWithTheRightToSome(t *testing.T) {
 	t.Parallel()
 	redisproc.Require(t)

@@ -15,8 +15,8 @@ import (
 )
 
 // bareScripts is the ceiling: the nodes' scripts in the fullest calls, pipelined, in a loop that
-// decides nothing, keeps nothing and waits for no other node. No library that asks the nodes for the
-// same can be faster.
+// decides nothing, keeps nothing and waits for no other node. No library that asks the nodes for
+// the same can be faster.
 type bareScripts struct {
 	nodes []*redis.Client
 }

@@ -12,8 +12,8 @@
 // costs more than a tenth of the throughput at 64 callers. The clock watch cannot be switched off,
 // and is in both.
 //
-// "bare scripts" is the ceiling: what the nodes do when the same scripts are sent in the fullest calls
-// by a loop without any logic.
+// "bare scripts" is the ceiling: what the nodes do when the same scripts are sent in the fullest
+// calls by a loop without any logic.
 //
 // In reading order: main.go, measure.go, libraries.go, bare.go.
 package main

@@ -83,8 +83,8 @@ func summarize(samples []sample) summary {
 	return s
 }
 
-// ratioOf is how many times as long theirs took as ours: the median over the rounds, in each of which
-// both were measured one after the other, so that what else the machine did meets both.
+// ratioOf is how many times as long theirs took as ours: the median over the rounds, in each of
+// which both were measured one after the other, so that what else the machine did meets both.
 func ratioOf(theirs, ours []sample) float64 {
 	ratios := make([]float64, len(ours))
 	for round := range ours {

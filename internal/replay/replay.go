@@ -1,5 +1,5 @@
-// Package replay is how random tests are told what to run: how many seeds, from which one on, or one
-// seed that failed once more.
+// Package replay is how random tests are told what to run: how many seeds, from which one on, or
+// one seed that failed once more.
 package replay
 
 import (

@@ -9,7 +9,8 @@ import (
 // in full, and of each further one its own; what is not a lock's own must be the same for all. The
 // reply is an array: first what all replies have in common behind their letter, the head; then an
 // element for each lock, in order: what the single script would have answered, without the head, or
-// the empty string where that would have been an error. Then that lock has to be asked for by itself.
+// the empty string where that would have been an error. Then that lock has to be asked for by
+// itself.
 type Many struct {
 	Script
 	OwnKeys, OwnArgs int // of each lock, the first ones

@@ -6,8 +6,8 @@
 // Replies are one short string and arguments are shared between the nodes: with go-redis that
 // costs about two allocations a command, against fifteen for an array with arguments of its own.
 //
-// In reading order: larger.lua, node.lua, acquire.lua, extend.lua, raise.lua, release.lua, swap.lua,
-// inspect.lua, admit.lua; claim.lua, commit.lua, confirm.lua; many.go, reply.go, mark.go.
+// In reading order: larger.lua, node.lua, acquire.lua, extend.lua, raise.lua, release.lua,
+// swap.lua, inspect.lua, admit.lua; claim.lua, commit.lua, confirm.lua; many.go, reply.go, mark.go.
 package script
 
 import (

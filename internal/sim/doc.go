@@ -19,5 +19,6 @@
 // drift; tokens grow; no key without an end but ql:node; at the end every name can be had again,
 // and all keys go. That no goroutine is left is told by the bubble.
 //
-// Files in reading order: plan.go, watch.go, world.go, actor.go, weather.go, amnesia.go, run.go, counts.go.
+// Files in reading order: plan.go, watch.go, world.go, actor.go, weather.go, amnesia.go, run.go,
+// counts.go.
 package sim

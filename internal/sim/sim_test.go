@@ -28,8 +28,8 @@ func TestSchedules(t *testing.T) {
 	many(t, n, func(i uint64) uint64 { return first + i })
 }
 
-// many runs n schedules, several at a time, because each of them often waits for its own goroutines,
-// and stops at the first that fails.
+// many runs n schedules, several at a time, because each of them often waits for its own
+// goroutines, and stops at the first that fails.
 func many(t *testing.T, n uint64, seed func(i uint64) uint64) {
 	t.Helper()
 	manyPlans(t, n, func(i uint64) *Plan { return NewPlan(seed(i)) })
@@ -61,8 +61,8 @@ func manyPlans(t *testing.T, n uint64, plan func(i uint64) *Plan) {
 	t.Logf("%v: %v", time.Since(began).Round(time.Millisecond), &counts)
 }
 
-// onePlan runs a schedule in a bubble of its own. A goroutine that is left blocked is a panic of the
-// bubble, and named with the seed.
+// onePlan runs a schedule in a bubble of its own. A goroutine that is left blocked is a panic of
+// the bubble, and named with the seed.
 func onePlan(t *testing.T, plan *Plan, counts *Counts) (lines []string) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -1,5 +1,6 @@
-// Package redsyncpool lets code that was written on redsync v4 run on the nodes of a redlock.Client:
-// the same go-redis clients serve both, under the same keys, so that both exclude each other.
+// Package redsyncpool lets code that was written on redsync v4 run on the nodes of a
+// redlock.Client: the same go-redis clients serve both, under the same keys, so that both exclude
+// each other.
 //
 // It is for the time of a migration. What redlock adds does not come to redsync with it: such a
 // lock has no fencing token, no renewal and no restart guard, so a node that restarts without its

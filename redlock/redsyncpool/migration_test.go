@@ -172,8 +172,8 @@ func TestOfTwoAtOneMomentNeverBoth(t *testing.T) {
 	})
 }
 
-// oneElection lets both start within two milliseconds: the one of them at once, the other up to 2 ms
-// later.
+// oneElection lets both start within two milliseconds: the one of them at once, the other up to 2
+// ms later.
 func oneElection(t *testing.T, a, b replica, name string, round int) (winner string) {
 	t.Helper()
 	m := b.other.NewMutex(name, redsync.WithTries(1), redsync.WithExpiry(time.Minute))
