@@ -127,10 +127,11 @@ func (e *Elector) check() error {
 }
 
 // IsLeader returns nil only if a majority of the nodes has confirmed, for this call, that the
-// lease is this replica's: ask it at every tick, and only there. Every nil counts as a tick, so that
-// for WithGuard from then on another leader runs none; to watch who leads there are Leader and
-// WithOnChange. A standby is answered at once; a leader after one round, at most NodeTimeout, or
-// when ctx ends. It is gocron.Elector; see AsLocker for a hook of gocron's that costs standbys less.
+// lease is this replica's: ask it at every tick, and only there. Every nil counts as a tick, so
+// that for WithGuard from then on another leader runs none; to watch who leads there are Leader
+// and WithOnChange. A standby is answered at once; a leader after one round, at most NodeTimeout,
+// or when ctx ends. It is gocron.Elector; see AsLocker for a hook of gocron's that costs standbys
+// less.
 //
 // A "no" matches redlock.ErrHeld: another replica leads, or led so shortly before that it may have
 // run this tick (the RoundError says who and for how long); or redlock.ErrNoQuorum: it could not

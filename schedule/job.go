@@ -250,7 +250,10 @@ func (j *job) NextRuns(n int) ([]time.Time, error) {
 }
 
 // LastRun is when this replica last ran a tick of the job.
-func (j *job) LastRun() (time.Time, error) { return j.unlessLeft(j.Job.LastRun) }
+func (j *job) LastRun() (time.Time, error) {
+	//lint:ignore SA1019 users may still call it
+	return j.unlessLeft(j.Job.LastRun)
+}
 
 // LastRunStartedAt is for gocron.Job.
 func (j *job) LastRunStartedAt() (time.Time, error) { return j.unlessLeft(j.Job.LastRunStartedAt) }
