@@ -65,6 +65,30 @@ func checkGocron(opts []gocron.SchedulerOption) error {
 	return errors.Join(faults...)
 }
 
+// globalPolicy is what these options, none of them refused, say to times that a night in spring
+// leaves out.
+func globalPolicy(opts []gocron.SchedulerOption) gocron.DaylightSavingsTimePolicy {
+	if len(opts) == 0 {
+		return gocron.DaylightSavingsTimeDefault
+	}
+	scheduler := reflect.New(reflect.TypeOf(opts[0]).In(0).Elem())
+	for _, opt := range opts {
+		_ = call(opt, scheduler)
+	}
+	policy := gocron.DaylightSavingsTimeDefault
+	global := field(scheduler.Elem(), "globalJobOptions")
+	if !global.IsValid() {
+		return policy
+	}
+	for i := range global.Len() {
+		job, _ := emptyJob(global.Index(i))
+		if f := field(job.Elem(), "daylightSavingsTimePolicy"); f.IsValid() && !f.IsZero() {
+			policy = gocron.DaylightSavingsTimePolicy(f.Int())
+		}
+	}
+	return policy
+}
+
 // checkGlobal refuses options for all jobs.
 func checkGlobal(opts reflect.Value) error {
 	if !opts.IsValid() {
@@ -72,12 +96,10 @@ func checkGlobal(opts reflect.Value) error {
 	}
 	var faults []error
 	for i := range opts.Len() {
-		opt := reflect.NewAt(opts.Index(i).Type(), opts.Index(i).Addr().UnsafePointer()).Elem()
-		set := reflect.New(opt.Type().In(0).Elem())
-		now := reflect.Zero(opt.Type().In(1))
-		if result := opt.Call([]reflect.Value{set, now}); !result[0].IsNil() {
+		set, fault := emptyJob(opts.Index(i))
+		if !fault.IsNil() {
 			faults = append(faults, invalid("WithGocron: WithGlobalJobOptions: option %d: %v",
-				i+1, result[0]))
+				i+1, fault))
 		}
 		for _, r := range refusedJob {
 			if isSet(set.Elem(), r.path) {
@@ -86,6 +108,14 @@ func checkGlobal(opts reflect.Value) error {
 		}
 	}
 	return errors.Join(faults...)
+}
+
+// emptyJob is a job that nothing but this option, an element of globalJobOptions, was applied to;
+// and its error.
+func emptyJob(hidden reflect.Value) (job, fault reflect.Value) {
+	opt := reflect.NewAt(hidden.Type(), hidden.Addr().UnsafePointer()).Elem()
+	job = reflect.New(opt.Type().In(0).Elem())
+	return job, opt.Call([]reflect.Value{job, reflect.Zero(opt.Type().In(1))})[0]
 }
 
 func call(opt gocron.SchedulerOption, set reflect.Value) error {

@@ -64,6 +64,7 @@ type jobOptions struct {
 	tags    []string
 	startAt time.Time
 	stopAt  time.Time
+	policy  gocron.DaylightSavingsTimePolicy // the scheduler's, for all jobs
 	faults  []error
 }
 

@@ -43,11 +43,11 @@ func newPlan(
 	case gocron.OneTimeJobSchedule:
 		err = p.planInstants(s.StartAt, now, o)
 	case gocron.DailyJobSchedule:
-		err = p.planCalendar(when, s.Interval, "days", o.startAt, now)
+		err = p.planCalendar(when, s.Interval, "days", now, o)
 	case gocron.WeeklyJobSchedule:
-		err = p.planCalendar(when, s.Interval, "weeks", o.startAt, now)
+		err = p.planCalendar(when, s.Interval, "weeks", now, o)
 	case gocron.MonthlyJobSchedule:
-		err = p.planCalendar(when, s.Interval, "months", o.startAt, now)
+		err = p.planCalendar(when, s.Interval, "months", now, o)
 	default:
 		err = invalid("a schedule of the unknown type %T", shown)
 	}
@@ -159,8 +159,9 @@ func checkApart(at []time.Time) error {
 // planCalendar is for jobs by days, weeks or months. Of every second or third of these the phase
 // counts from the start, so that has to be the same on all replicas.
 func (p *plan) planCalendar(
-	when gocron.JobDefinition, interval uint, unit string, from, now time.Time,
+	when gocron.JobDefinition, interval uint, unit string, now time.Time, o jobOptions,
 ) error {
+	from := o.startAt
 	p.definition = when
 	switch {
 	case interval > 1 && from.IsZero():
@@ -169,7 +170,7 @@ func (p *plan) planCalendar(
 	case from.IsZero(), interval == 1 && !from.After(now):
 		return nil
 	}
-	first, err := firstFrom(eachPeriod(p.shown), p.location, from)
+	first, err := firstFrom(eachPeriod(p.shown), p.location, from, o.policy)
 	if err != nil {
 		return err
 	}
@@ -224,19 +225,20 @@ func probe(
 // firstFrom is the first instant of a definition that is not before from.
 func firstFrom(
 	when gocron.JobDefinition, location *time.Location, from time.Time,
+	policy gocron.DaylightSavingsTimePolicy,
 ) (first time.Time, err error) {
 	err = onScratch(when, location, from.Add(-1), func(s gocron.Scheduler, j gocron.Job) error {
 		s.Start()
 		first, err = j.NextRun()
 		return err
-	})
+	}, gocron.WithDaylightSavingsTimePolicy(policy))
 	return first, err
 }
 
 // onScratch gives a definition to a scheduler whose clock stands still, so that it runs nothing.
 func onScratch(
 	when gocron.JobDefinition, location *time.Location, now time.Time,
-	look func(gocron.Scheduler, gocron.Job) error,
+	look func(gocron.Scheduler, gocron.Job) error, opts ...gocron.JobOption,
 ) (err error) {
 	if when == nil {
 		return invalid("the job definition is nil")
@@ -254,7 +256,7 @@ func onScratch(
 		return err
 	}
 	defer func() { _ = s.Shutdown() }()
-	j, err := s.NewJob(when, gocron.NewTask(func() {}))
+	j, err := s.NewJob(when, gocron.NewTask(func() {}), opts...)
 	if err != nil {
 		return fmt.Errorf("%w: %w", redlock.ErrInvalid, err)
 	}

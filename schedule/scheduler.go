@@ -26,6 +26,7 @@ type Scheduler struct {
 	log      *slog.Logger
 	observer *Observer
 	location *time.Location
+	policy   gocron.DaylightSavingsTimePolicy
 	clock    *tickClock
 	gocron   gocron.Scheduler
 
@@ -75,7 +76,7 @@ func New(c *redlock.Client, opts ...Option) (*Scheduler, error) {
 	}
 	s := &Scheduler{
 		access: access, log: o.logger, observer: o.observer, location: o.location,
-		clock: newTickClock(access), left: make(chan struct{}),
+		policy: globalPolicy(o.gocron), clock: newTickClock(access), left: make(chan struct{}),
 		started: make(chan struct{}), ended: make(chan struct{}), jobs: make(map[string]*job),
 	}
 	var err error
@@ -102,7 +103,8 @@ func New(c *redlock.Client, opts ...Option) (*Scheduler, error) {
 //
 // The gocron.Job that comes back differs from gocron's in RunNow, which runs the job once without
 // using up a tick: on each replica that is asked, one after the other or, if a run is under way,
-// not at all (Observer.Skipped tells). It returns an error before Start and after Shutdown.
+// not at all (Observer.Skipped tells). It returns an error before Start and after Shutdown. gocron's
+// own limits, monitors and listeners know nothing of such a run.
 func (s *Scheduler) Add(
 	name string, when gocron.JobDefinition, run func(context.Context, Tick) error,
 	opts ...JobOption,
@@ -118,7 +120,7 @@ func (s *Scheduler) add(
 	name string, when gocron.JobDefinition, run func(context.Context, Tick) error,
 	opts []JobOption,
 ) (*job, error) {
-	var o jobOptions
+	o := jobOptions{policy: s.policy}
 	for _, opt := range opts {
 		if opt == nil {
 			o.faults = append(o.faults, invalid("a JobOption is nil"))

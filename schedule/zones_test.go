@@ -84,3 +84,47 @@ func TestDaylightSaving(t *testing.T) {
 		}
 	}
 }
+
+// What to do with times that a night leaves out is an option of gocron's for all jobs. A first
+// moment changes nothing of it, on whichever side of the night a replica is started.
+func TestDaylightSavingPolicies(t *testing.T) {
+	t.Parallel()
+	york, err := time.LoadLocation("America/New_York")
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := gocron.NewAtTimes(gocron.NewAtTime(2, 30, 0))
+	day := time.Date(2027, 3, 14, 0, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		policy gocron.DaylightSavingsTimePolicy
+		want   []time.Time
+	}{
+		"default": {gocron.DaylightSavingsTimeDefault,
+			[]time.Time{day.Add(6*time.Hour + 30*time.Minute), day.Add(30*time.Hour + 30*time.Minute)}},
+		"skip": {gocron.DaylightSavingsTimeSkip, []time.Time{day.Add(30*time.Hour + 30*time.Minute)}},
+		"run after": {gocron.DaylightSavingsTimeRunAfterTransition,
+			[]time.Time{day.Add(7*time.Hour + 30*time.Minute), day.Add(30*time.Hour + 30*time.Minute)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				time.Sleep(time.Until(day.Add(-6 * time.Hour)))
+				f := newFleet(t, 3)
+				global := gocron.WithGlobalJobOptions(gocron.WithDaylightSavingsTimePolicy(c.policy))
+				r := f.replica("a", 0, WithLocation(york), WithGocron(global))
+				from := WithStartAt(day)
+				r.job("plain", gocron.DailyJob(1, half), 0)
+				r.job("daily", gocron.DailyJob(1, half), 0, from)
+				r.job("weekly", gocron.WeeklyJob(1, gocron.NewWeekdays(time.Sunday, time.Monday), half), 0,
+					from)
+				r.job("monthly", gocron.MonthlyJob(1, gocron.NewDaysOfTheMonth(14, 15), half), 0, from)
+				r.Start()
+				time.Sleep(48 * time.Hour)
+				r.stop()
+				for _, job := range []string{"plain", "daily", "weekly", "monthly"} {
+					f.record.All(t, job, c.want)
+				}
+			})
+		})
+	}
+}
