@@ -103,8 +103,8 @@ func New(c *redlock.Client, opts ...Option) (*Scheduler, error) {
 //
 // The gocron.Job that comes back differs from gocron's in RunNow, which runs the job once without
 // using up a tick: on each replica that is asked, one after the other or, if a run is under way,
-// not at all (Observer.Skipped tells). It returns an error before Start and after Shutdown. gocron's
-// own limits, monitors and listeners know nothing of such a run.
+// not at all (Observer.Skipped tells). It returns an error before Start and after Shutdown. The
+// limits, monitors and listeners that gocron has know nothing of such a run.
 func (s *Scheduler) Add(
 	name string, when gocron.JobDefinition, run func(context.Context, Tick) error,
 	opts ...JobOption,
