@@ -81,9 +81,7 @@ func (r *resource) use() {
 		r.doubles.Add(1)
 	}
 	// Long enough that a second holder would be met.
-	for end := time.Now().Add(time.Duration(rand.IntN(2000)) * time.Microsecond); time.Now().Before(end); {
-		time.Sleep(100 * time.Microsecond)
-	}
+	<-time.After(time.Duration(rand.IntN(2000)) * time.Microsecond)
 	r.inside.Add(-1)
 }
 
