@@ -19,7 +19,8 @@ import (
 // built with that, and what its clients believe on real nodes is no lock. The whole product, asked
 // the same, is one.
 
-// A brokenEngine is a rule taken out of the product, as internal/mutants does it, and what shows it.
+// A brokenEngine is a rule taken out of the product, as internal/mutants does it, and what shows
+// it.
 type brokenEngine struct {
 	file, old, new string
 	ttl            time.Duration
@@ -97,20 +98,22 @@ const playVariable = "QUORUMLOCK_PLAY"
 const played = "porcupine says of the play: "
 
 func TestPlay(t *testing.T) {
-	engine, ok := brokenEngines[os.Getenv(playVariable)]
+	name := os.Getenv(playVariable)
+	engine, ok := brokenEngines[name]
 	if !ok {
 		return // it is for processes of TestTheCheckerCatchesBrokenEngines alone
 	}
-	t.Log(played + string(engine.verdict(t)))
+	t.Log(played + string(engine.verdict(t, name)))
 }
 
-// verdict plays it on nodes of its own.
-func (e brokenEngine) verdict(t *testing.T) porcupine.CheckResult {
+// verdict plays it on nodes of its own. Others are played by other processes at the same time: the
+// name keeps their pictures apart.
+func (e brokenEngine) verdict(t *testing.T, name string) porcupine.CheckResult {
 	t.Helper()
 	w := &witness{rig: on(t, 5)}
 	w.admitted(redlock.Config{TTL: e.ttl})
 	e.play(w, redlock.Config{TTL: e.ttl, NodeTimeout: time.Second})
-	result, picture, err := w.history.check("engine-" + filepath.Base(t.TempDir()))
+	result, picture, err := w.history.check("engine-" + strings.ReplaceAll(name, " ", "-"))
 	w.must(err)
 	if picture != "" {
 		w.must(os.Remove(picture))
@@ -123,7 +126,7 @@ func TestTheCheckerCatchesBrokenEngines(t *testing.T) {
 	for name, engine := range brokenEngines {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := engine.verdict(t); got != porcupine.Ok {
+			if got := engine.verdict(t, name); got != porcupine.Ok {
 				t.Errorf("of the whole product porcupine says %v, want Ok", got)
 			}
 			cmd := exec.CommandContext(t.Context(), engine.build(t), "-test.run=^TestPlay$", "-test.v")
