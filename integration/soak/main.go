@@ -26,6 +26,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// leastSpan has room for a fault before the calm at the end.
+const leastSpan = 20 * time.Second
+
 func main() {
 	redis.SetLogger(silent{}) // dials that fail are what this is about
 	if len(os.Args) > 1 && os.Args[1] == replicaMode {
@@ -35,6 +38,10 @@ func main() {
 	seed := flag.Uint64("seed", 0, "what happens; 0: at random")
 	svg := flag.String("svg", "soak.svg", "where the picture goes")
 	flag.Parse()
+	if *span < leastSpan {
+		fmt.Fprintf(os.Stderr, "soak: -for %v: at least %v, or nothing happens\n", *span, leastSpan)
+		os.Exit(2)
+	}
 	if *seed == 0 {
 		*seed = rand.Uint64() >> 1
 	}
