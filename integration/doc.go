@@ -12,7 +12,7 @@
 // what they made; .ci/integration does so once more after a run that was killed.
 //
 // Files in reading order: cluster.go, options.go, node.go, start.sh (what a container runs),
-// clock.go, way.go, wire.go, ask.go, faults.go, pair.go (a primary, its replica, sentinels),
-// image.go with image/build, authority.go. Tests: one file per kind of trouble; rig_test.go has
-// what they share.
+// life.go (stop, kill, start, pause), clock.go, way.go, wire.go, ask.go, faults.go, pair.go (a
+// primary, its replica, sentinels), image.go with image/build, authority.go. Tests: one file per
+// kind of trouble; rig_test.go has what they share.
 package integration
