@@ -48,6 +48,17 @@ func Start(ctx context.Context, count int, opts ...Option) (*Cluster, error) {
 func ForTest(tb testing.TB, count int, opts ...Option) *Cluster {
 	tb.Helper()
 	c, err := Start(tb.Context(), count, opts...)
+	need(tb, err)
+	if len(c.Nodes) != count {
+		tb.Fatalf("%d nodes, want %d", len(c.Nodes), count)
+	}
+	endWithTest(tb, c.Nodes)
+	return c
+}
+
+// need ends a test that has no nodes.
+func need(tb testing.TB, err error) {
+	tb.Helper()
 	switch {
 	case err == nil:
 	case errors.Is(err, ErrNoEngine) && os.Getenv("CI") != "true":
@@ -55,11 +66,6 @@ func ForTest(tb testing.TB, count int, opts ...Option) *Cluster {
 	default:
 		tb.Fatal(err)
 	}
-	if len(c.Nodes) != count {
-		tb.Fatalf("%d nodes, want %d", len(c.Nodes), count)
-	}
-	endWithTest(tb, c.Nodes)
-	return c
 }
 
 // endWithTest removes the nodes with the test, and shows their logs if it failed.

@@ -3,8 +3,10 @@ package integration
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -75,6 +77,35 @@ func TestANodeComesBackAtItsAddressWithOrWithoutItsData(t *testing.T) {
 			t.Errorf("%s: address %s, was %s", what, n.Addr(), addr)
 		}
 	}
+}
+
+// testcontainers/testcontainers-go 2694; speakeasy-api/gram 3331;
+// redis-field-engineering/testcontainers-redis 20: a container counted as ready before its port
+// was, and under load the port led to another one for a moment. Here five go down and come back at
+// once, thirty times in all, and each answers as itself whenever it is said to be there.
+func TestANodeIsNeverTakenForAnother(t *testing.T) {
+	t.Parallel()
+	c := ForTest(t, 5, WithConfig("appendonly yes", "appendfsync always"))
+	var running sync.WaitGroup
+	for i, n := range c.Nodes {
+		running.Go(func() {
+			own := fmt.Sprint("node ", i)
+			_, err := ask(t, n.Addr(), "SET", "who", own)
+			ports := map[string]bool{}
+			for range 6 {
+				err = errors.Join(err, n.Kill(), n.Start())
+				if got, askErr := ask(t, n.Addr(), "GET", "who"); got != own || askErr != nil {
+					t.Errorf("at %s: got %v, %v; want %q", n.Addr(), got, askErr, own)
+				}
+				ports[n.mapped] = true
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			t.Logf("%s was at %d ports", own, len(ports))
+		})
+	}
+	running.Wait()
 }
 
 func TestNetworkFaultsLoseWhatTheySay(t *testing.T) {
@@ -205,6 +236,48 @@ func TestNothingIsLeftAfterClose(t *testing.T) {
 	}
 	if err := c.Nodes[1].Start(); err == nil {
 		t.Error("a closed node can be started")
+	}
+}
+
+// Ctrl-C may come at any moment of a start.
+func TestAStartThatIsGivenUpLeavesNoContainer(t *testing.T) {
+	t.Parallel()
+	image, err := findImage(t.Context())
+	need(t, err)
+	var starts sync.WaitGroup
+	for i := range 20 {
+		starts.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*20*time.Millisecond)
+			defer cancel()
+			n, err := startNode(ctx, image, collect(nil))
+			if err == nil {
+				t.Logf("%d is faster than its end", i)
+			}
+			if err := n.close(); err != nil {
+				t.Error(err)
+			}
+			// The engine may still be at it: what nobody waited for comes late.
+			for range 10 {
+				left, err := n.engine().ContainerList(t.Context(), client.ContainerListOptions{All: true,
+					Filters: client.Filters{}.Add("label", nodeLabel+"="+n.id)})
+				if err != nil || len(left.Items) > 0 {
+					t.Errorf("given up after %d x 20 ms: got %v, %v; want no container", i, left.Items, err)
+					return
+				}
+				<-time.After(100 * time.Millisecond)
+			}
+		})
+	}
+	starts.Wait()
+}
+
+func TestAnImageThatIsNowhereIsNamed(t *testing.T) {
+	t.Parallel()
+	_, err := engine()
+	need(t, err)
+	const image = "127.0.0.1:1/nowhere:1" // nothing listens there
+	if err := fetch(image); err == nil || !strings.Contains(err.Error(), image) {
+		t.Errorf("got %v, want an error with %q", err, image)
 	}
 }
 

@@ -21,9 +21,12 @@ import (
 var ErrNoEngine = errors.New("integration: no container engine answers; these tests need Docker " +
 	"or a compatible engine (DOCKER_HOST says where)")
 
-// publicImage is used where QUORUMLOCK_REDIS_IMAGE names no other. It is of glibc, as the clock
+// publicImage is used where the environment names no other. It is of glibc, as the clock
 // shim wants.
 const publicImage = "redis:7.4"
+
+// imageVariable names the image to use.
+const imageVariable = "QUORUMLOCK_REDIS_IMAGE"
 
 // How long a pull and a build may take.
 const (
@@ -81,8 +84,8 @@ func findImage(ctx context.Context) (string, error) {
 // imageOnce looks in this order: what the environment names, the public image if it is here, the
 // one that was built here before, the public image from a registry, one built now.
 var imageOnce = sync.OnceValues(func() (string, error) {
-	if name := os.Getenv("QUORUMLOCK_REDIS_IMAGE"); name != "" {
-		return name, nil
+	if name := os.Getenv(imageVariable); name != "" {
+		return name, fetch(name)
 	}
 	build, own, err := buildScript()
 	if err != nil {
@@ -105,6 +108,18 @@ var imageOnce = sync.OnceValues(func() (string, error) {
 	}
 	return own, nil
 })
+
+// fetch makes sure that the image which the environment names is here.
+func fetch(name string) error {
+	if present(name) {
+		return nil
+	}
+	if err := pull(name); err != nil {
+		return fmt.Errorf("integration: %s=%s: the image is not here and cannot be pulled: %w",
+			imageVariable, name, err)
+	}
+	return nil
+}
 
 // buildScript is the script that builds an image, and the name of what it builds: another name when
 // the script or the shim have changed.

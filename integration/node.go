@@ -74,26 +74,44 @@ func startNode(ctx context.Context, image string, s settings) (*Node, error) {
 	// Held over the whole start: a close meanwhile waits, and then finds the container.
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	got, err := testcontainers.GenericContainer(ctx, testcontainers.GenericContainerRequest{
+	if n.closed { // by an interrupt, in the moment before
+		return n, n.wrap("start", errors.New("closed"))
+	}
+	return n, n.wrap("start", n.create(ctx, image, files))
+}
+
+// create makes the container, and starts it.
+func (n *Node) create(
+	ctx context.Context, image string, files []testcontainers.ContainerFile,
+) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	// Not given up in the middle: the engine would make the container, and nobody know of it.
+	creating, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
+	defer cancel()
+	got, err := testcontainers.GenericContainer(creating, testcontainers.GenericContainerRequest{
 		ContainerRequest: testcontainers.ContainerRequest{
 			Image:              image,
 			Entrypoint:         []string{"sh", startFile},
-			Cmd:                append([]string{configFile(n.id)}, s.args...),
-			ExposedPorts:       s.exposed(),
+			Cmd:                append([]string{configFile(n.id)}, n.settings.args...),
+			ExposedPorts:       n.settings.exposed(),
 			Labels:             map[string]string{label: os.Getenv("QUORUMLOCK_RUN"), nodeLabel: n.id},
 			Files:              files,
-			HostConfigModifier: s.attach,
+			HostConfigModifier: n.settings.attach,
 		},
-		Started: true,
-		Logger:  quiet{},
+		Logger: quiet{},
 	})
 	if c, ok := got.(*testcontainers.DockerContainer); ok && c != nil {
-		n.container = c
+		n.container = c // also beside an error
 	}
 	if err != nil {
-		return n, n.wrap("start", err)
+		return err
 	}
-	return n, n.wrap("start", n.connect(ctx))
+	if err := n.container.Start(ctx); err != nil {
+		return err
+	}
+	return n.connect(ctx)
 }
 
 // exposed are the ports that are mapped: those of all who use this container's network.

@@ -82,7 +82,7 @@ func (s *settings) config() (lines []string) {
 		fmt.Sprintf("user %s on >%s ~* &* +@all", admin, s.secret),
 	}
 	if s.ca != nil {
-		lines = append(lines, "port 0", "tls-port 6379", "tls-auth-clients no",
+		lines = append(lines, "port 0", fmt.Sprint("tls-port ", s.port), "tls-auth-clients no",
 			"tls-cert-file "+home+"/node.crt", "tls-key-file "+home+"/node.key",
 			"tls-ca-cert-file "+home+"/ca.crt")
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -50,13 +49,7 @@ func StartPair(ctx context.Context, opts ...Option) (*Pair, error) {
 func PairForTest(tb testing.TB, opts ...Option) *Pair {
 	tb.Helper()
 	p, err := StartPair(tb.Context(), opts...)
-	switch {
-	case err == nil:
-	case errors.Is(err, ErrNoEngine) && os.Getenv("CI") != "true":
-		tb.Skip(err)
-	default:
-		tb.Fatal(err)
-	}
+	need(tb, err)
 	endWithTest(tb, p.all())
 	return p
 }
