@@ -5,7 +5,8 @@ import "time"
 // An Observer is told what happens, for metrics and logs. Fields may be nil. The functions are
 // called synchronously, from several goroutines at once, some of them those that carry answers of
 // nodes: they must return quickly and must not call the client. A slow one delays rounds, but not
-// the end of a lost lock: its context is done before anybody is told.
+// the end of a lost lock: its context is done before anybody is told. A panic in one of them is not
+// caught: it ends the process, as in any goroutine.
 type Observer struct {
 	Round  func(Round)      // a round to the nodes was decided
 	Gained func(Event)      // a lock was won

@@ -4,7 +4,8 @@ import "time"
 
 // An Observer is told what becomes of ticks on this replica, for metrics and logs. Fields may be
 // nil. The functions are called synchronously, from several goroutines at once, and must return
-// quickly.
+// quickly. A panic in Started is reported as the run's; in the others it is not caught, and ends the
+// process, as in any goroutine.
 type Observer struct {
 	Started func(TickEvent) // a run begins
 	Ended   func(TickEvent) // it has ended; Err says how: nil, the run's error, a panic, a loss
