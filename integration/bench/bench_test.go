@@ -1,0 +1,130 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/quorumlock/internal/redisproc"
+)
+
+func TestMain(m *testing.M) {
+	redis.SetLogger(silent{}) // a node that is dead is what a part of this is about
+	os.Exit(m.Run())
+}
+
+// tiny runs every workload, each for a moment.
+func tiny() form {
+	return form{
+		name: "tiny", limit: 2 * time.Minute, rounds: 2, oneNode: true, pairSpan: 20 * time.Millisecond,
+		pairs: []pairCell{
+			{nodes: 3, callers: 2},
+			{nodes: 5, callers: 1, bare: true},
+			{nodes: 5, callers: 64, bare: true, troubles: []trouble{oneDead, oneFrozen}},
+		},
+		handoffs: []handoffCell{{2, 3}, {6, 1}}, handoffSpan: 100 * time.Millisecond,
+		waiting: 3, waitSpan: 50 * time.Millisecond,
+		campaigns: []campaign{{most: time.Millisecond, contenders: []int{2}, elections: 2}},
+	}
+}
+
+// needServer skips where there is no redis-server, also with CI=true: "make integration" runs this
+// package too, and promises to need nothing but a container engine.
+func needServer(t *testing.T) {
+	t.Helper()
+	if _, err := redisproc.Find(); err != nil {
+		t.Skip(err)
+	}
+}
+
+// TestEveryWorkloadRuns does not judge any time: it is the command that is tested here.
+func TestEveryWorkloadRuns(t *testing.T) {
+	t.Parallel()
+	needServer(t)
+	dir := t.TempDir()
+	s := settings{form: tiny(), command: "make bench",
+		out: filepath.Join(dir, "bench.md"), svg: filepath.Join(dir, "bench.svg")}
+	var out strings.Builder
+	if err := run(t.Context(), s, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	t.Log(out.String())
+	for _, want := range []string{"Targets", "Lock + unlock", "Hand-off", "Waiting", "Elections",
+		oursName, oursIn(oneDead), oursIn(oneFrozen), bareName, "redsync fail-fast", rueidislockName,
+		"redislock (one node)"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not printed", want)
+		}
+	}
+	for _, line := range strings.Split(out.String(), "\n") {
+		if strings.HasPrefix(line, "first failure") && !strings.Contains(line, "redsync") {
+			t.Error(line)
+		}
+	}
+	page, err := os.ReadFile(s.out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"(bench.svg)", "`make bench`"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the page lacks %s:\n%s", want, page)
+		}
+	}
+	picture, err := os.ReadFile(s.svg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wellFormed(t, string(picture))
+}
+
+func TestAnInterruptedRunEndsSoonAndSaysSo(t *testing.T) {
+	t.Parallel()
+	needServer(t)
+	f := tiny()
+	f.pairSpan, f.limit = time.Minute, 2*time.Second
+	began := time.Now()
+	err := run(t.Context(), settings{form: f}, io.Discard, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "given up after 2s") {
+		t.Errorf("got %v, want an error that says that the run was given up", err)
+	}
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("ended after %v, want soon after 2 s", took)
+	}
+}
+
+func TestFormsAreKnownByName(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"short", "core"} {
+		if f, err := formNamed(name); err != nil || f.name != name {
+			t.Errorf("form %q: got %q, %v", name, f.name, err)
+		}
+	}
+	_, err := formNamed("full")
+	if err == nil || !strings.Contains(err.Error(), "short and core") {
+		t.Errorf("got %v, want an error that names the forms there are", err)
+	}
+	var s settings
+	if err := s.chosen("core", []string{"short"}); err == nil {
+		t.Error("an argument that is no flag was taken")
+	}
+}
+
+func TestAFormHasTheNodesItNeeds(t *testing.T) {
+	t.Parallel()
+	f := tiny()
+	if got := f.nodes(); got != 5 {
+		t.Errorf("%d nodes, want 5", got)
+	}
+	if got := f.troubles(); len(got) != 2 {
+		t.Errorf("troubles %q, want two", got)
+	}
+	f = form{pairs: []pairCell{{nodes: 7}}}
+	if got := f.nodes(); got != 7 {
+		t.Errorf("%d nodes, want 7", got)
+	}
+}

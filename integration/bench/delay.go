@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+)
+
+// dialer connects to a node, for redis.Options.Dialer; nil: without delay.
+type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// A delay holds up every message by a random time between nothing and most, on its way there and
+// on its way back, alike for all that dial through it.
+type delay struct {
+	most time.Duration
+
+	mu     sync.Mutex // guards random
+	random *rand.Rand
+}
+
+func newDelay(most time.Duration, seed uint64) *delay {
+	return &delay{most: most, random: rand.New(rand.NewPCG(seed, 0))}
+}
+
+// dial is a dialer.
+func (d *delay) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	var plain net.Dialer
+	conn, err := plain.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	return &slowConn{Conn: conn, delay: d}, nil
+}
+
+// pass takes the time that a message is under way.
+func (d *delay) pass() {
+	d.mu.Lock()
+	span := time.Duration(d.random.Int64N(int64(d.most) + 1))
+	d.mu.Unlock()
+	if span > 0 {
+		time.Sleep(span)
+	}
+}
+
+// A slowConn delays what go-redis sends and receives. Holding up the caller is enough: a
+// connection has one pipeline under way at a time, written at once and, as short as the answers
+// are here, read at once.
+type slowConn struct {
+	net.Conn
+	delay *delay
+}
+
+func (c *slowConn) Write(b []byte) (int, error) {
+	c.delay.pass()
+	return c.Conn.Write(b)
+}
+
+func (c *slowConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 {
+		c.delay.pass()
+	}
+	return n, err
+}

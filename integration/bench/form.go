@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A form is how much of the suite is run, and for how long.
+type form struct {
+	name  string
+	limit time.Duration // after which the run is given up
+
+	rounds  int // of pairs and hand-offs
+	oneNode bool
+
+	pairs    []pairCell
+	pairSpan time.Duration // of one contestant in one round
+
+	handoffs    []handoffCell
+	handoffSpan time.Duration
+	waiting     int // waiters whose waiting alone is measured; 0: none
+	waitSpan    time.Duration
+
+	campaigns []campaign
+}
+
+// A trouble is what one of five nodes has.
+type trouble string
+
+const (
+	oneDead   trouble = "one of five nodes dead"   // killed: its port refuses connections
+	oneFrozen trouble = "one of five nodes frozen" // stopped: it takes connections, answers nothing
+)
+
+// A pairCell is one place to measure lock + unlock in.
+type pairCell struct {
+	nodes, callers int
+	bare           bool      // the ceiling, too
+	troubles       []trouble // ours once more on nodes with each
+}
+
+// A handoffCell is one place to measure hand-offs in: so many wait for one who holds, and all of
+// them have so many clients of the library between them.
+type handoffCell struct{ waiters, clients int }
+
+// A campaign is elections with one bound of the delays.
+type campaign struct {
+	most       time.Duration // of a message's delay, each way
+	contenders []int
+	elections  int // for each number of contenders
+}
+
+// forms are what -form chooses from.
+var forms = []form{
+	{
+		name: "short", limit: 3 * time.Minute, rounds: 5, pairSpan: 800 * time.Millisecond,
+		pairs: []pairCell{
+			{nodes: 5, callers: 1},
+			{nodes: 5, callers: 64, troubles: []trouble{oneDead}},
+			{nodes: 5, callers: 512, bare: true, troubles: []trouble{oneDead}},
+		},
+	},
+	{
+		name: "core", limit: 15 * time.Minute, rounds: 5, oneNode: true,
+		pairSpan: 700 * time.Millisecond,
+		pairs: []pairCell{
+			{nodes: 5, callers: 1, bare: true},
+			{nodes: 5, callers: 8, bare: true},
+			{nodes: 5, callers: 64, bare: true, troubles: []trouble{oneDead, oneFrozen}},
+			{nodes: 5, callers: 512, bare: true, troubles: []trouble{oneDead, oneFrozen}},
+			{nodes: 3, callers: 64, bare: true},
+			{nodes: 7, callers: 64, bare: true},
+		},
+		handoffs:    []handoffCell{{2, 3}, {16, 17}, {16, 1}, {256, 16}},
+		handoffSpan: time.Second,
+		waiting:     16, waitSpan: 2 * time.Second,
+		campaigns: []campaign{
+			{most: 2 * time.Millisecond, contenders: []int{2, 3, 5, 10, 20}, elections: 100},
+			{most: 20 * time.Millisecond, contenders: []int{2, 3, 5, 10, 20}, elections: 40},
+		},
+	},
+}
+
+// formNamed returns the form of that name, or an error that names those there are.
+func formNamed(name string) (form, error) {
+	var names []string
+	for _, f := range forms {
+		if f.name == name {
+			return f, nil
+		}
+		names = append(names, f.name)
+	}
+	return form{}, fmt.Errorf("-form %q: there is %s", name, strings.Join(names, " and "))
+}
+
+// nodes is how many healthy nodes the form needs.
+func (f *form) nodes() int {
+	most := 1
+	for _, c := range f.pairs {
+		most = max(most, c.nodes)
+	}
+	if len(f.handoffs) > 0 || len(f.campaigns) > 0 {
+		most = max(most, usualNodes)
+	}
+	return most
+}
+
+// usualNodes are the nodes of everything but the pairs on fewer or more.
+const usualNodes = 5
+
+// troubles are those that any of the pairs needs.
+func (f *form) troubles() []trouble {
+	var all []trouble
+	for _, c := range f.pairs {
+		for _, t := range c.troubles {
+			if !slices.Contains(all, t) {
+				all = append(all, t)
+			}
+		}
+	}
+	return all
+}
+
+// clients are the most that hand-offs and waiting need of one library.
+func (f *form) clients() int {
+	most := f.waiting + 1
+	for _, c := range f.handoffs {
+		most = max(most, c.clients)
+	}
+	return most
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// A peer is one library, set up in one way.
+type peer struct {
+	name    string
+	oneNode bool     // asks the first node only: no quorum, and that much less work
+	redsync bool     // one of the ways of redsync, whose best the targets are about
+	plain   []string // commands it sends that are no scripts (see fromClients)
+
+	// open makes a client of its own, with connections of its own: what one process has.
+	open func(ctx context.Context, addrs []string, dial dialer) (client, error)
+}
+
+// A client of a library takes locks, for any number of goroutines at once.
+type client interface {
+	lock(ctx context.Context, name string) (held, error) // waits for a holder until ctx ends
+	try(ctx context.Context, name string) (held, error)  // asks once
+	close() error
+}
+
+// A held lock is given back once.
+type held interface {
+	Unlock(ctx context.Context) error
+}
+
+const rueidislockName = "rueidislock (one node)"
+
+// peers are all that are compared, ours first.
+func peers() []peer {
+	return []peer{
+		{name: "quorumlock", open: openOurs},
+		{name: "redsync", redsync: true, plain: []string{"set"}, open: openRedsync(false)},
+		{name: "redsync fail-fast", redsync: true, plain: []string{"set"}, open: openRedsync(true)},
+		{name: rueidislockName, oneNode: true, open: openRueidislock},
+		{name: "redislock (one node)", oneNode: true, open: openRedislock},
+	}
+}
+
+// quorumPeers are those that ask a majority of nodes.
+func quorumPeers() []peer {
+	var some []peer
+	for _, p := range peers() {
+		if !p.oneNode {
+			some = append(some, p)
+		}
+	}
+	return some
+}
+
+// addrs are those of the nodes that the peer asks.
+func (p *peer) addrs(all []string) []string {
+	if p.oneNode {
+		return all[:1]
+	}
+	return all
+}
+
+// key is a lock's name that no other library uses: redsync with fail-fast may leave keys behind at
+// some nodes for as long as they live.
+func (p *peer) key(parts ...any) string {
+	name := p.name
+	for _, part := range parts {
+		name += fmt.Sprintf("/%v", part)
+	}
+	return name
+}
+
+// dialAll makes go-redis clients for the nodes with that dialer, as a service would that knows
+// what it wants of them: no silent repeats, deadlines of contexts kept.
+func dialAll(addrs []string, dial dialer) []*redis.Client {
+	clients := make([]*redis.Client, len(addrs))
+	for i, addr := range addrs {
+		options := &redis.Options{
+			Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true, Protocol: 2, DisableIdentity: true,
+			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		}
+		if dial != nil {
+			options.Dialer = dial
+		}
+		clients[i] = redis.NewClient(options)
+	}
+	return clients
+}
+
+// connect opens connections beforehand, as those of a service that has run for a while are.
+func connect(ctx context.Context, clients []*redis.Client, perNode int) error {
+	errs := make([]error, len(clients))
+	var wg sync.WaitGroup
+	for i, client := range clients {
+		wg.Go(func() {
+			conns := make([]*redis.Conn, perNode)
+			for k := range conns {
+				conns[k] = client.Conn()
+				errs[i] = errors.Join(errs[i], conns[k].Ping(ctx).Err())
+			}
+			for _, conn := range conns {
+				errs[i] = errors.Join(errs[i], conn.Close())
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func closeAll(clients []*redis.Client) error {
+	var errs []error
+	for _, client := range clients {
+		errs = append(errs, client.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"fmt"
+	"math"
+)
+
+// A target is what the project wants of a number, and what the number came to.
+type target struct {
+	claim string
+	got   float64
+	known bool // false: the run had nothing to say about it
+	limit float64
+	least bool // the limit is the least, else the most
+	show  func(float64) string
+}
+
+// verdict says it in one of three ways.
+func (t *target) verdict() string {
+	switch {
+	case !t.known:
+		return "not measured"
+	case t.least && t.got >= t.limit, !t.least && t.got <= t.limit:
+		return "reached"
+	}
+	return "not reached"
+}
+
+// measuredAs is the number as text.
+func (t *target) measuredAs() string {
+	if !t.known {
+		return "-"
+	}
+	return t.show(t.got)
+}
+
+// atLeast and atMost are targets from a number that may not be known.
+func atLeast(claim string, limit, got float64, known bool, show func(float64) string) target {
+	return target{claim: claim, limit: limit, least: true, got: got, known: known, show: show}
+}
+
+func atMost(claim string, limit, got float64, known bool, show func(float64) string) target {
+	return target{claim: claim, limit: limit, got: got, known: known, show: show}
+}
+
+func plainNumber(v float64) string {
+	if v == math.Trunc(v) || v >= 1000 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
+}
+
+// targets judges all that the results cover.
+func (r *results) targets() []target {
+	all := r.pairTargets()
+	all = append(all, r.handoffTargets()...)
+	return append(all, r.electionTargets()...)
+}
+
+// pairTargets judges lock + unlock on five nodes, and the ceiling.
+func (r *results) pairTargets() []target {
+	var all []target
+	for _, want := range []struct {
+		callers int
+		times   float64
+	}{{64, 10}, {512, 12}} {
+		if c := r.pairsAt(want.callers); c != nil {
+			got, ok := ratio(c.times(oursName), c.redsyncBest())
+			all = append(all, atLeast(fmt.Sprintf("%d callers: at least %gx redsync's best",
+				want.callers, want.times), want.times, got, ok, times))
+		}
+	}
+	if c := r.pairsAt(1); c != nil {
+		got, ok := ratio(c.redsyncBest(), c.times(oursName))
+		all = append(all, atMost("1 caller: at most 0.75x of redsync's best latency", 0.75, got, ok,
+			times))
+	}
+	for _, c := range r.pairs {
+		for _, t := range c.cell.troubles {
+			got, ok := ratio(c.times(oursName), c.times(oursIn(t)))
+			all = append(all, atMost(fmt.Sprintf("%d callers, %s: at most 1.10x of the time without",
+				c.cell.callers, t), 1.10, got, ok, times))
+		}
+	}
+	if c := r.pairsAt(512); c != nil && c.cell.bare {
+		got, ok := ratio(c.times(bareName), c.times(oursName))
+		all = append(all, atMost("512 callers: within 1.4x of the ceiling", 1.4, got, ok, times))
+	}
+	if c := r.pairsAt(64); c != nil {
+		ours := c.samples[0]
+		allocs := median(column(ours, func(s pairSample) float64 { return s.allocs }))
+		bytes := median(column(ours, func(s pairSample) float64 { return s.bytes }))
+		all = append(all,
+			atMost("64 callers: at most 40 allocations per pair", 40, allocs, allocs > 0, plainNumber),
+			atMost("64 callers: at most 3 KB (3,000 bytes) per pair", 3000, bytes, bytes > 0,
+				plainNumber))
+	}
+	return all
+}
+
+// handoffTargets judges hand-offs and waiting.
+func (r *results) handoffTargets() []target {
+	var all []target
+	if h := r.handoffsAt(16); h != nil {
+		got, ok := ratio(h.spans(0), h.redsyncBest())
+		all = append(all, atLeast("16 waiters: at least 50x redsync's hand-offs per second", 50, got,
+			ok, times))
+		for i, p := range h.peers {
+			if p.name == rueidislockName {
+				got, ok := ratio(h.p50(i), h.p50(0))
+				all = append(all, atMost("16 waiters: median from Unlock to the next holder at most"+
+					" rueidislock's, at the same round trip", 1, got, ok, times))
+			}
+		}
+	}
+	if h := r.handoffsAt(2); h != nil && r.roundTrip > 0 {
+		slowest := median(column(h.samples[0], func(s handoffSample) float64 { return float64(s.p99) }))
+		all = append(all, atMost("2 waiters: p99 from Unlock to the next holder below 5 round trips"+
+			" (of a lone PING)", 5, slowest/float64(r.roundTrip), slowest > 0, plainNumber))
+	}
+	for _, w := range r.waits {
+		got := median(w.rates[0])
+		all = append(all, atMost(fmt.Sprintf("%d waiters: under 1 command per waiter and second",
+			w.waiters), 1, got, len(w.rates[0]) > 0, plainNumber))
+	}
+	return all
+}
+
+// electionTargets judges elections.
+func (r *results) electionTargets() []target {
+	held, none, several := 0, 0, 0
+	for _, e := range r.elections {
+		held += e.tallies[0].elections
+		none += e.tallies[0].none
+		several += e.tallies[0].several
+	}
+	if held == 0 {
+		return nil
+	}
+	return []target{
+		atMost(fmt.Sprintf("%d elections: none without a winner", held), 0, float64(none), true,
+			plainNumber),
+		atMost(fmt.Sprintf("%d elections: none with two winners", held), 0, float64(several), true,
+			plainNumber),
+	}
+}

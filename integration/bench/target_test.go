@@ -1,0 +1,153 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestVerdictsHaveThreeValues(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		target target
+		want   string
+	}{
+		{atLeast("", 10, 10, true, times), "reached"},
+		{atLeast("", 10, 9.99, true, times), "not reached"},
+		{atMost("", 0.75, 0.75, true, times), "reached"},
+		{atMost("", 0.75, 0.76, true, times), "not reached"},
+		{atMost("", 0.75, 0, false, times), "not measured"},
+	} {
+		if got := tc.target.verdict(); got != tc.want {
+			t.Errorf("%v of %v: got %q, want %q", tc.target.got, tc.target.limit, got, tc.want)
+		}
+	}
+}
+
+// at makes samples of these times per pair.
+func at(times ...time.Duration) []pairSample {
+	var all []pairSample
+	for _, d := range times {
+		all = append(all, pairSample{perPair: d, allocs: 39, bytes: 3001, commands: 2})
+	}
+	return all
+}
+
+// made are results whose ratios are known.
+func made() results {
+	names := []string{oursName, "redsync", "redsync fail-fast", bareName, oursIn(oneDead)}
+	redsync := []bool{false, true, true, false, false}
+	return results{
+		form: form{name: "made", rounds: 3},
+		pairs: []pairResult{
+			{cell: pairCell{nodes: 5, callers: 1}, names: names[:3], redsync: redsync[:3],
+				samples: [][]pairSample{at(8, 8, 8), at(20, 20, 20), at(10, 10, 10)}},
+			{cell: pairCell{nodes: 5, callers: 64}, names: names[:3], redsync: redsync[:3],
+				samples: [][]pairSample{at(1, 1, 1), at(9, 12, 20), at(11, 11, 11)}},
+			{cell: pairCell{nodes: 5, callers: 512, bare: true, troubles: []trouble{oneDead}},
+				names: names, redsync: redsync,
+				samples: [][]pairSample{at(10, 10, 10), at(130, 130, 130), at(120, 120, 120),
+					at(8, 8, 8), at(12, 12, 12)}},
+		},
+		handoffs: []handoffResult{{cell: handoffCell{16, 17}, peers: peers(),
+			samples: [][]handoffSample{
+				{{perSecond: 1000, p50: 2, p99: 3, err: errors.New("broken once")}},
+				{{perSecond: 10}}, {{perSecond: 20}}, {{perSecond: 5000, p50: 1}}, {{perSecond: 100}},
+			}}},
+		waits: []waitResult{{waiters: 16, peers: peers(),
+			rates: [][]float64{{0.5}, {30}, {30}, {1}, {60}}}},
+		elections: []electionResult{{most: time.Millisecond, contenders: 2, peers: quorumPeers(),
+			tallies: []tally{{elections: 5}, {elections: 5, none: 3}, {elections: 5}}}},
+	}
+}
+
+func TestTargetsAreJudgedByTheIssuesRatios(t *testing.T) {
+	t.Parallel()
+	r := made()
+	got := map[string]string{}
+	for _, one := range r.targets() {
+		got[one.claim] = one.measuredAs() + " " + one.verdict()
+	}
+	for claim, want := range map[string]string{
+		"64 callers: at least 10x redsync's best":                                 "11.0x reached",
+		"512 callers: at least 12x redsync's best":                                "12.0x reached",
+		"1 caller: at most 0.75x of redsync's best latency":                       "0.80x not reached",
+		"512 callers, " + string(oneDead) + ": at most 1.10x of the time without": "1.20x not reached",
+		"512 callers: within 1.4x of the ceiling":                                 "1.25x reached",
+		"64 callers: at most 40 allocations per pair":                             "39 reached",
+		"64 callers: at most 3 KB (3,000 bytes) per pair":                         "3001 not reached",
+		"16 waiters: at least 50x redsync's hand-offs per second":                 "50.0x reached",
+		"16 waiters: under 1 command per waiter and second":                       "0.50 reached",
+		"5 elections: none without a winner":                                      "0 reached",
+		"5 elections: none with two winners":                                      "0 reached",
+		"16 waiters: median from Unlock to the next holder at most rueidislock's, at the same round" +
+			" trip": "2.00x not reached",
+	} {
+		if got[claim] != want {
+			t.Errorf("%s: got %q, want %q", claim, got[claim], want)
+		}
+		delete(got, claim)
+	}
+	for claim, verdict := range got {
+		t.Errorf("not expected: %s: %s", claim, verdict)
+	}
+}
+
+func TestNothingMeasuredIsNothingJudged(t *testing.T) {
+	t.Parallel()
+	r := results{}
+	if got := r.targets(); len(got) != 0 {
+		t.Errorf("got %+v, want no target", got)
+	}
+}
+
+func TestADocumentHasEverything(t *testing.T) {
+	t.Parallel()
+	d := document{command: "make bench", at: time.Unix(0, 0), results: made(),
+		machine: machine{cpu: "a CPU", cpus: 2, os: "an OS", goVer: "go1", redis: "7.0",
+			libs: []string{"lib v1"}}}
+	page := d.markdown("bench.svg")
+	for _, want := range []string{"# Benchmarks", "`make bench`", "a CPU, 2 CPUs, an OS", "lib v1",
+		"redis-server 7.0", "(bench.svg)", "## Targets", "not reached", "broken once", "## Elections",
+		"1970-01-01 00:00 UTC"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%q is not in the page:\n%s", want, page)
+		}
+	}
+	if strings.Contains(d.markdown(""), "![") {
+		t.Error("a page without a chart shows one")
+	}
+	for _, one := range d.results.bars() {
+		if !drawable(one.times) {
+			t.Errorf("no number for the bar %q", one.label)
+		}
+	}
+}
+
+func TestATallyTellsNoneFromSeveral(t *testing.T) {
+	t.Parallel()
+	lost, won := bid{err: errors.New("lost"), took: 1}, bid{took: 7}
+	var got tally
+	got.count([]bid{lost, lost})
+	got.count([]bid{lost, won})
+	got.count([]bid{won, won})
+	if got.elections != 3 || got.none != 1 || got.several != 1 ||
+		!slices.Equal(got.took, []time.Duration{7, 7, 7}) {
+		t.Errorf("got %+v, want three elections, one without a winner and one with two", got)
+	}
+}
+
+func TestAValueIsFoundByItsName(t *testing.T) {
+	t.Parallel()
+	text := "redis_version:7.0.15\r\nmodel name\t: A CPU: fast\nPRETTY_NAME=\"An OS\"\n"
+	for _, tc := range [][3]string{
+		{"redis_version", ":", "7.0.15"}, {"model name", ":", "A CPU: fast"},
+		{"PRETTY_NAME", "=", "An OS"}, {"missing", ":", ""},
+	} {
+		if got := valueOf(text, tc[0], tc[1]); got != tc[2] {
+			t.Errorf("%s: got %q, want %q", tc[0], got, tc[2])
+		}
+	}
+}
