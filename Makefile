@@ -2,7 +2,7 @@
 # be run by itself from anywhere.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test integration soak compatible check model mutants amnesia holds pairs elections ticks standby cover fuzz
+.PHONY: help demo test integration soak compatible check model mutants amnesia holds pairs elections ticks standby bench bench-short cover fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,12 @@ ticks: ## what a tick costs: time from its instant to its run, commands to the n
 standby: ## refuse 100,000 ticks on a standby: memory and time per tick; what gocron's elector hook costs
 	QUORUMLOCK_STANDBY_TICKS=100000 go test ./schedule -count=1 -timeout 30m -v -run 'TestAStandbyDoesNotGrow$$'
 	go test ./schedule -run '^$$' -bench RefusedTicks -benchtime 1x
+
+bench: ## beside redsync, rueidislock and redislock, under 10 minutes; writes docs/benchmarks.md
+	@.ci/bench core -out docs/benchmarks.md -svg docs/benchmarks.svg
+
+bench-short: ## the first ratios of it, under 90 s; writes nothing
+	@.ci/bench short
 
 cover: ## coverage of quorum and redlock; fails under 90 %
 	@.ci/cover
