@@ -1,6 +1,6 @@
 // Package integration tries redlock on redis-server in containers: independent nodes, each in a
 // container of its own, behind a proxy that can cut them off, lose what they say, and slow them
-// down. Its tests use the public API of redlock alone.
+// down. Its tests use the public API of redlock and schedule alone.
 //
 // It is a module of its own, so that what it needs never comes into the modules of those who use
 // redlock. "make integration" runs it; it needs a container engine.

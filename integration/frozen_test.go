@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,15 +26,11 @@ func TestAFrozenMinorityCostsNothing(t *testing.T) {
 		t.Error("the rival has it")
 	}
 	r.held(s.first)
-	began := time.Now()
-	for i := range 50 {
-		r.free(r.take(a, fmt.Sprint("k", i)))
-	}
-	t.Logf("50 locks with two nodes frozen: %v", time.Since(began).Round(time.Millisecond))
+	r.quick(a, 50)
 	each(r, 2, r.Nodes, (*Node).Unpause)
 	r.free(s.first)
 	r.gone(2*ttl, "k")
-	r.gone(2*ttl, "k49")
+	r.gone(2*ttl, "beside it 49")
 }
 
 func TestAFrozenMajorityEndsTheLockInTime(t *testing.T) {
@@ -76,10 +72,11 @@ func TestAFrozenNodeThatMissedAReleaseIsAskedAgain(t *testing.T) {
 func TestClientsWithDefaultOptionsAreBoundedAllTheSame(t *testing.T) {
 	t.Parallel()
 	r := on(t, 5)
+	started := r.goroutines()
 	c := r.admitted(redlock.Config{Clients: r.ownClients(), NodeTimeout: 250 * time.Millisecond})
 	l := r.take(c, "k", redlock.WithoutRenewal())
 	each(r, 3, r.Nodes, (*Node).Pause)
-	before := runtime.NumGoroutine()
+	before := started.count()
 	for i := range 30 {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		began := time.Now()
@@ -98,11 +95,23 @@ func TestClientsWithDefaultOptionsAreBoundedAllTheSame(t *testing.T) {
 	if took := time.Since(began); took > 1500*time.Millisecond {
 		t.Errorf("unlock took %v, want about 2 x 250 ms", took)
 	}
-	if after := runtime.NumGoroutine(); after > before+300 {
-		t.Errorf("%d goroutines, were %d", after, before)
+	var callers sync.WaitGroup
+	for i := range 50 {
+		callers.Go(func() {
+			for j := range 20 {
+				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+				if _, err := c.TryLock(ctx, fmt.Sprint(i, "/", j)); err == nil {
+					t.Error("a lock without a majority")
+				}
+				cancel()
+			}
+		})
 	}
+	callers.Wait()
+	t.Logf("%d goroutines before, %d after 1,000 calls more", before, started.count())
 	each(r, 3, r.Nodes, (*Node).Unpause)
 	r.free(r.takeWithin(4*ttl, c, "after"))
+	started.fallTo(before + 5) // of nodes that are spoken to again
 }
 
 // ownClients are clients of a user's own, with default options.
