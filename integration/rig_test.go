@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -141,6 +142,22 @@ func (r *rig) says(round *redlock.RoundError, least int, words string) {
 	}
 }
 
+// quick takes and frees so many locks, and wants that no node which gives no answer was waited for:
+// each wait would be NodeTimeout, here of a client with ttl.
+func (r *rig) quick(c *redlock.Client, count int) {
+	r.Helper()
+	began := time.Now()
+	for i := range count {
+		r.free(r.take(c, fmt.Sprint("beside it ", i)))
+	}
+	took := time.Since(began)
+	r.Logf("%d locks meanwhile: %v", count, took.Round(time.Millisecond))
+	// Once, until it is known that the nodes are silent; for the rest, what a busy machine takes.
+	if took > ttl/4+time.Duration(count)*ttl/8 {
+		r.Errorf("%d locks took %v: nodes that do not answer are waited for", count, took)
+	}
+}
+
 func (r *rig) free(l *redlock.Lock) {
 	r.Helper()
 	r.must(l.Unlock(r.Context()))
@@ -156,10 +173,8 @@ func (r *rig) held(l *redlock.Lock) {
 // lostWithin wants the lock to be lost within d, with the reason.
 func (r *rig) lostWithin(d time.Duration, l *redlock.Lock) {
 	r.Helper()
-	for end := time.Now().Add(d); l.Context().Err() == nil; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			r.Fatalf("not lost after %v, %v remaining", d, l.Remaining())
-		}
+	if !r.becomes(d, func() bool { return l.Context().Err() != nil }) {
+		r.Fatalf("not lost after %v, %v remaining", d, l.Remaining())
 	}
 	if cause := context.Cause(l.Context()); !errors.Is(cause, redlock.ErrLost) {
 		r.Errorf("the context ended for %v, want ErrLost", cause)
@@ -169,11 +184,16 @@ func (r *rig) lostWithin(d time.Duration, l *redlock.Lock) {
 // within asks again and again until it is so.
 func (r *rig) within(d time.Duration, what string, so func() bool) {
 	r.Helper()
-	for end := time.Now().Add(d); !so(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			r.Fatalf("not within %v: %s", d, what)
-		}
+	if !r.becomes(d, so) {
+		r.Fatalf("not within %v: %s", d, what)
 	}
+}
+
+// becomes reports whether it is so at some time within d.
+func (r *rig) becomes(d time.Duration, so func() bool) bool {
+	ctx, cancel := context.WithTimeout(r.Context(), d)
+	defer cancel()
+	return poll(ctx, so) == nil
 }
 
 // keys are the owner tokens under a name, by node; "" where there is none.
@@ -193,6 +213,32 @@ func (r *rig) gone(d time.Duration, name string) {
 	r.Helper()
 	r.within(d, fmt.Sprintf("no node has %q", name),
 		func() bool { return strings.Join(r.keys(name), "") == "" })
+}
+
+// A room is what a lock protects: it notices when two are in it whose locks are valid.
+type room struct {
+	mu sync.Mutex
+	in *redlock.Lock
+}
+
+// use is work under the lock, for long enough that somebody else would be met.
+func (m *room) use(ctx context.Context, t *testing.T, l *redlock.Lock) {
+	m.mu.Lock()
+	other := m.in
+	m.in = l
+	m.mu.Unlock()
+	if other != nil && other.Remaining() > 0 && l.Remaining() > 0 {
+		t.Errorf("%s: two are in it, with tokens %d and %d", l.Name(), other.Token(), l.Token())
+	}
+	select {
+	case <-time.After(time.Millisecond):
+	case <-ctx.Done():
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.in == l {
+		m.in = nil
+	}
 }
 
 // A struggle is a lock that somebody holds, and a rival that tries for it all the time.
