@@ -23,7 +23,7 @@ func tiny() form {
 	return form{
 		name: "tiny", limit: 2 * time.Minute, rounds: 2, oneNode: true, pairSpan: 20 * time.Millisecond,
 		pairs: []pairCell{
-			{nodes: 3, callers: 2},
+			{nodes: 3, callers: 2, delay: 2 * time.Millisecond},
 			{nodes: 5, callers: 1, bare: true},
 			{nodes: 5, callers: 64, bare: true, troubles: []trouble{oneDead, oneFrozen}},
 		},
@@ -99,13 +99,13 @@ func TestAnInterruptedRunEndsSoonAndSaysSo(t *testing.T) {
 
 func TestFormsAreKnownByName(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"short", "core"} {
+	for _, name := range []string{"short", "core", "delay"} {
 		if f, err := formNamed(name); err != nil || f.name != name {
 			t.Errorf("form %q: got %q, %v", name, f.name, err)
 		}
 	}
 	_, err := formNamed("full")
-	if err == nil || !strings.Contains(err.Error(), "short and core") {
+	if err == nil || !strings.Contains(err.Error(), "short, core, delay") {
 		t.Errorf("got %v, want an error that names the forms there are", err)
 	}
 	var s settings

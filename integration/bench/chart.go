@@ -68,11 +68,13 @@ func (one bar) draw(y int, at func(float64) float64) string {
 	}
 	fmt.Fprintf(&b, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>`+"\n",
 		from, y, max(to-from, 1), chartBar, color)
-	fmt.Fprintf(&b, `<text x="%.1f" y="%d">%s</text>`+"\n", to+5, middle, times(one.times))
+	end := to // of what the number stands behind
 	if one.target > 0 {
+		end = max(to, at(one.target))
 		fmt.Fprintf(&b, `<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="black" stroke-width="2"/>`+
 			"\n", at(one.target), y-3, at(one.target), y+chartBar+3)
 	}
+	fmt.Fprintf(&b, `<text x="%.1f" y="%d">%s</text>`+"\n", end+6, middle, times(one.times))
 	return b.String()
 }
 

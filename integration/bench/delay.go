@@ -5,23 +5,24 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // dialer connects to a node, for redis.Options.Dialer; nil: without delay.
 type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// A delay holds up every message by a random time between nothing and most, on its way there and
-// on its way back, alike for all that dial through it.
+// A delay holds up every message by a random time between least and most, on its way there and on
+// its way back, alike for all that dial through it.
 type delay struct {
-	most time.Duration
+	least, most time.Duration
 
 	mu     sync.Mutex // guards random
 	random *rand.Rand
 }
 
-func newDelay(most time.Duration, seed uint64) *delay {
-	return &delay{most: most, random: rand.New(rand.NewPCG(seed, 0))}
+func newDelay(least, most time.Duration, seed uint64) *delay {
+	return &delay{least: least, most: most, random: rand.New(rand.NewPCG(seed, 0))}
 }
 
 // dial is a dialer.
@@ -37,7 +38,7 @@ func (d *delay) dial(ctx context.Context, network, addr string) (net.Conn, error
 // pass takes the time that a message is under way.
 func (d *delay) pass() {
 	d.mu.Lock()
-	span := time.Duration(d.random.Int64N(int64(d.most) + 1))
+	span := d.least + time.Duration(d.random.Int64N(int64(d.most-d.least)+1))
 	d.mu.Unlock()
 	if span > 0 {
 		time.Sleep(span)
@@ -45,21 +46,25 @@ func (d *delay) pass() {
 }
 
 // A slowConn delays what go-redis sends and receives. Holding up the caller is enough: a
-// connection has one pipeline under way at a time, written at once and, as short as the answers
-// are here, read at once.
+// connection has one pipeline under way at a time. What is written, or read, in several pieces
+// without the other in between is one message, and held up once. (So what a subscription hears
+// unasked is not held up: this is for calls and their answers.)
 type slowConn struct {
 	net.Conn
-	delay *delay
+	delay   *delay
+	writing atomic.Bool // the latest piece was written, not read
 }
 
 func (c *slowConn) Write(b []byte) (int, error) {
-	c.delay.pass()
+	if !c.writing.Swap(true) {
+		c.delay.pass()
+	}
 	return c.Conn.Write(b)
 }
 
 func (c *slowConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if n > 0 {
+	if n > 0 && c.writing.Swap(false) {
 		c.delay.pass()
 	}
 	return n, err

@@ -87,7 +87,7 @@ func (c *campaign) electorate(
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for i := range contenders {
-		network := newDelay(c.most, seed+uint64(1000*contenders+i))
+		network := newDelay(0, c.most, seed+uint64(1000*contenders+i))
 		one, err := p.open(ctx, addrs, network.dial)
 		if err != nil {
 			return all, fmt.Errorf("%s: %w", p.name, err)

@@ -37,8 +37,29 @@ const (
 // A pairCell is one place to measure lock + unlock in.
 type pairCell struct {
 	nodes, callers int
-	bare           bool      // the ceiling, too
-	troubles       []trouble // ours once more on nodes with each
+	delay          time.Duration // added to each round trip, half of it each way
+	bare           bool          // the ceiling, too
+	troubles       []trouble     // ours once more on nodes with each
+}
+
+// ideal is the time per pair if nothing cost any but the added delay: two round trips, of all
+// callers at once.
+func (c *pairCell) ideal() time.Duration { return 2 * c.delay / time.Duration(c.callers) }
+
+// String is what tells the cell from others.
+func (c pairCell) String() string {
+	text := fmt.Sprintf("%d nodes, %s", c.nodes, countOf(c.callers, "caller"))
+	if c.delay > 0 {
+		text += fmt.Sprintf(", %v of added delay", c.delay)
+	}
+	return text
+}
+
+func countOf(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // A handoffCell is one place to measure hand-offs in: so many wait for one who holds, and all of
@@ -81,6 +102,17 @@ var forms = []form{
 			{most: 20 * time.Millisecond, contenders: []int{2, 3, 5, 10, 20}, elections: 40},
 		},
 	},
+	{
+		name: "delay", limit: 8 * time.Minute, rounds: 5, pairSpan: 2 * time.Second,
+		pairs: []pairCell{
+			{nodes: 5, callers: 1, delay: time.Millisecond},
+			{nodes: 5, callers: 64, delay: time.Millisecond},
+			{nodes: 5, callers: 512, delay: time.Millisecond},
+			{nodes: 5, callers: 1, delay: 20 * time.Millisecond},
+			{nodes: 5, callers: 64, delay: 20 * time.Millisecond},
+			{nodes: 5, callers: 512, delay: 20 * time.Millisecond},
+		},
+	},
 }
 
 // formNamed returns the form of that name, or an error that names those there are.
@@ -92,7 +124,7 @@ func formNamed(name string) (form, error) {
 		}
 		names = append(names, f.name)
 	}
-	return form{}, fmt.Errorf("-form %q: there is %s", name, strings.Join(names, " and "))
+	return form{}, fmt.Errorf("-form %q: there is %s", name, strings.Join(names, ", "))
 }
 
 // nodes is how many healthy nodes the form needs.

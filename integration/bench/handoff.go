@@ -275,3 +275,8 @@ func (r *handoffResult) redsyncBest() []float64 {
 	}
 	return best(ways...)
 }
+
+// p50 are the medians from Unlock to the next holder, by round.
+func (r *handoffResult) p50(peer int) []time.Duration {
+	return column(r.samples[peer], func(s handoffSample) time.Duration { return s.p50 })
+}

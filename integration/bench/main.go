@@ -3,13 +3,15 @@
 //
 //	go run ./bench                # in integration/: the core, under ten minutes
 //	go run ./bench -form short    # the first targets, under 90 s
+//	go run ./bench -form delay    # lock + unlock with 1 ms and 20 ms of added delay
 //	go run ./bench -out ../docs/benchmarks.md -svg ../docs/benchmarks.svg
 //
 // "make bench" and "make bench-short" do the same, and install redis-server where it is missing.
 //
 // What is measured, each in rounds in which all libraries take turns:
 //
-//   - lock + unlock of distinct names, by callers and nodes; ours with a node in trouble (pair.go)
+//   - lock + unlock of distinct names, by callers, nodes and added delay; ours with a node in
+//     trouble (pair.go)
 //   - the ceiling: the nodes' scripts without any library (bare.go)
 //   - the hand-off of one name between waiters, and what waiting costs (handoff.go)
 //   - elections: one try each at the same moment, with delayed messages (election.go)
@@ -19,7 +21,7 @@
 //
 // Files in reading order: main.go, form.go, stage.go, peer.go (ours.go, redsync.go, rueidislock.go,
 // redislock.go), pair.go, bare.go, handoff.go, election.go, delay.go, commands.go; pure:
-// statistics.go, results.go, target.go, table.go, chart.go, document.go; machine.go.
+// statistics.go, results.go, target.go, table.go, tables.go, chart.go, document.go; machine.go.
 package main
 
 import (
@@ -48,7 +50,7 @@ type settings struct {
 func main() {
 	redis.SetLogger(silent{}) // a node that is dead is what a part of this is about
 	var s settings
-	name := flag.String("form", "core", "how much: short or core")
+	name := flag.String("form", "core", "what to measure: short, core, delay")
 	flag.StringVar(&s.out, "out", "", "file to write the document to, in Markdown")
 	flag.StringVar(&s.svg, "svg", "", "file to write the chart to")
 	flag.StringVar(&s.command, "command", "go run ./bench "+strings.Join(os.Args[1:], " "),

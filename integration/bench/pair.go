@@ -78,8 +78,7 @@ func measurePairs(
 				}
 				all[i].samples[k] = append(all[i].samples[k], sample)
 			}
-			say("pairs, round %d of %d: %d nodes, %d callers", round+1, f.rounds, cell.nodes,
-				cell.callers)
+			say("pairs, round %d of %d: %v", round+1, f.rounds, cell)
 		}
 	}
 	return all, nil
@@ -108,7 +107,7 @@ func (f *field) lineUp(ctx context.Context, cell pairCell, oneNode bool) ([]*con
 		if p.oneNode && (!oneNode || cell.nodes != usualNodes) {
 			continue // the number of nodes is nothing to them
 		}
-		c, err := f.library(ctx, p, p.name, nodes, nodes)
+		c, err := f.library(ctx, p, p.name, nodes, nodes, cell.delay)
 		if err != nil {
 			return nil, err
 		}
@@ -123,7 +122,7 @@ func (f *field) lineUp(ctx context.Context, cell pairCell, oneNode bool) ([]*con
 	}
 	for _, t := range cell.troubles {
 		nodes := f.stage.broken[t]
-		c, err := f.library(ctx, peers()[0], oursIn(t), nodes, answering(nodes))
+		c, err := f.library(ctx, peers()[0], oursIn(t), nodes, answering(nodes), cell.delay)
 		if err != nil {
 			return nil, err
 		}
@@ -135,10 +134,14 @@ func (f *field) lineUp(ctx context.Context, cell pairCell, oneNode bool) ([]*con
 // library makes a contestant of a library on some nodes, and lets it take a lock: that opens
 // connections and fills the nodes' script caches.
 func (f *field) library(
-	ctx context.Context, p peer, name string, nodes, counting redisproc.Nodes,
+	ctx context.Context, p peer, name string, nodes, counting redisproc.Nodes, added time.Duration,
 ) (*contestant, error) {
-	return f.once(name, len(nodes), func() (*contestant, error) {
-		c, err := p.open(ctx, p.addrs(nodes.Addrs()), nil)
+	return f.once(fmt.Sprint(name, len(nodes), added), func() (*contestant, error) {
+		var dial dialer
+		if added > 0 {
+			dial = newDelay(added/2, added/2, seed).dial
+		}
+		c, err := p.open(ctx, p.addrs(nodes.Addrs()), dial)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -153,7 +156,7 @@ func (f *field) library(
 }
 
 func (f *field) ceiling(ctx context.Context, nodes redisproc.Nodes) (*contestant, error) {
-	return f.once(bareName, len(nodes), func() (*contestant, error) {
+	return f.once(fmt.Sprint(bareName, len(nodes)), func() (*contestant, error) {
 		b, err := openBare(ctx, nodes.Addrs())
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", bareName, err)
@@ -162,11 +165,8 @@ func (f *field) ceiling(ctx context.Context, nodes redisproc.Nodes) (*contestant
 	})
 }
 
-// once makes a contestant on its first use with so many nodes.
-func (f *field) once(
-	name string, nodes int, open func() (*contestant, error),
-) (*contestant, error) {
-	key := fmt.Sprintf("%s/%d", name, nodes)
+// once makes a contestant on its first use in such a place.
+func (f *field) once(key string, open func() (*contestant, error)) (*contestant, error) {
 	if c := f.made[key]; c != nil {
 		return c, nil
 	}
@@ -279,4 +279,14 @@ func (r *pairResult) redsyncBest() []time.Duration {
 		}
 	}
 	return best(ways...)
+}
+
+// toIdeal is how many times the ideal of a cell with added delay one contestant's time is: the
+// median of the rounds.
+func (r *pairResult) toIdeal(name string) (times float64, ok bool) {
+	took, ideal := median(r.times(name)), r.cell.ideal()
+	if took == 0 || ideal == 0 {
+		return 0, false
+	}
+	return float64(took) / float64(ideal), true
 }

@@ -76,21 +76,24 @@ func (p *peer) key(parts ...any) string {
 }
 
 // dialAll makes go-redis clients for the nodes with that dialer, as a service would that knows
-// what it wants of them: no silent repeats, deadlines of contexts kept.
+// what it wants of them: no silent repeats, deadlines of contexts kept, and as many connections as
+// callers want, since over a slow network a connection is busy for longer.
 func dialAll(addrs []string, dial dialer) []*redis.Client {
 	clients := make([]*redis.Client, len(addrs))
 	for i, addr := range addrs {
 		options := &redis.Options{
-			Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true, Protocol: 2, DisableIdentity: true,
+			Addr: addr, Dialer: dial, PoolSize: delayedPool, MaxRetries: -1, ContextTimeoutEnabled: true,
+			Protocol: 2, DisableIdentity: true,
 			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-		}
-		if dial != nil {
-			options.Dialer = dial
 		}
 		clients[i] = redis.NewClient(options)
 	}
 	return clients
 }
+
+// Where a dialer delays: the most connections to a node, and those that are opened beforehand, for
+// an attempt and what is left of the one before it.
+const delayedPool, delayedConns = 1024, 4
 
 // connect opens connections beforehand, as those of a service that has run for a while are.
 func connect(ctx context.Context, clients []*redis.Client, perNode int) error {

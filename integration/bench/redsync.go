@@ -20,10 +20,6 @@ type viaRedsync struct {
 	failFast bool
 }
 
-// delayedConns are opened beforehand to each node where a dialer delays: an attempt and what is
-// left of the one before it.
-const delayedConns = 4
-
 func openRedsync(failFast bool) func(context.Context, []string, dialer) (client, error) {
 	return func(ctx context.Context, addrs []string, dial dialer) (client, error) {
 		r := &viaRedsync{failFast: failFast}

@@ -15,10 +15,11 @@ type results struct {
 	elections []electionResult
 }
 
-// pairsAt are the pairs on five nodes with so many callers; nil if they were not measured.
+// pairsAt are the pairs on five nodes with so many callers, without delay; nil if they were not
+// measured.
 func (r *results) pairsAt(callers int) *pairResult {
 	for i := range r.pairs {
-		if c := r.pairs[i].cell; c.nodes == usualNodes && c.callers == callers {
+		if c := r.pairs[i].cell; c.nodes == usualNodes && c.callers == callers && c.delay == 0 {
 			return &r.pairs[i]
 		}
 	}
@@ -36,152 +37,6 @@ func (r *results) handoffsAt(waiters int) *handoffResult {
 	return nil
 }
 
-// tables are all that is printed, the targets first.
-func (r *results) tables() []table {
-	all := []table{r.targetTable()}
-	if len(r.pairs) > 0 {
-		all = append(all, r.pairTable())
-	}
-	if len(r.handoffs) > 0 {
-		all = append(all, r.handoffTable())
-	}
-	if len(r.waits) > 0 {
-		all = append(all, r.waitTable())
-	}
-	if len(r.elections) > 0 {
-		all = append(all, r.electionTable())
-	}
-	return all
-}
-
-func (r *results) targetTable() table {
-	t := table{title: "Targets",
-		about: "What the project wants, and what this run came to. Ratios are medians of the ratios" +
-			" of the rounds. redsync's best is, round by round, the faster of its two ways.",
-		header: []string{"target", "measured", "verdict"}, words: []bool{true, false, true}}
-	for _, one := range r.targets() {
-		t.add(one.claim, one.measuredAs(), one.verdict())
-	}
-	for _, claim := range notCovered {
-		t.add(claim, "-", "not in this suite yet")
-	}
-	return t
-}
-
-// notCovered are the targets that no form measures.
-var notCovered = []string{
-	"20 ms of added delay: 64 and 512 callers within 1.35x of the ideal, 1 caller within 1.05x",
-	"one node dead or frozen for a minute under 512 callers: memory and goroutines flat",
-	"a held lock under 1 KB and no goroutine; 100,000 renewed with under one core (make holds)",
-	"5,000 jobs on one instant with 3 replicas within 3 s",
-}
-
-func (r *results) pairTable() table {
-	t := table{title: "Lock + unlock of distinct names",
-		about: fmt.Sprintf("All callers in one process, each with a name of its own, for %v per round,"+
-			" %d rounds, the libraries in turn in each. Times are of the clock per pair, over all"+
-			" callers together; \"ours is\" says how many times as long as ours a pair took, the median"+
-			" of the rounds. Allocations and bytes are those of the whole process, what it does in the"+
-			" background included. Commands are those that clients sent (a call of a script counts"+
-			" once, what the script calls does not), at all nodes that answer together; one call of"+
-			" ours may hold many locks. \"%s\" is the ceiling: the same scripts in the fullest calls,"+
-			" by a loop that decides nothing and waits for no other node.",
-			r.form.pairSpan, r.form.rounds, bareName),
-		header: []string{"nodes", "callers", "library", "median/pair", "fastest", "slowest", "ours is",
-			"allocs", "bytes", "commands", "failed"},
-		words: []bool{false, false, true}}
-	for _, c := range r.pairs {
-		ours := c.times(oursName)
-		for i, name := range c.names {
-			s := c.samples[i]
-			took := spreadOf(c.times(name))
-			failed := int64(0)
-			for _, one := range s {
-				failed += one.failed
-			}
-			t.add(fmt.Sprint(c.cell.nodes), fmt.Sprint(c.cell.callers), name, millis(took.median),
-				millis(took.least), millis(took.most), ratioText(ratio(ours, c.times(name))),
-				whole(column(s, func(s pairSample) float64 { return s.allocs })),
-				whole(column(s, func(s pairSample) float64 { return s.bytes })),
-				fmt.Sprintf("%.2f", median(column(s, func(s pairSample) float64 { return s.commands }))),
-				fmt.Sprint(failed))
-		}
-	}
-	return t
-}
-
-func (r *results) handoffTable() table {
-	t := table{title: "Hand-off of one name",
-		about: fmt.Sprintf("One holder that frees at once, and so many waiters, all in one process;"+
-			" as many clients of the library as the second column says, each with connections of its"+
-			" own, stand for that many processes, and share the waiters out. %d nodes, %v per round, %d"+
-			" rounds. Who has freed asks again once another has held the lock. p50 and p99 are from the"+
-			" call of Unlock to the next holder's return from Lock, medians of the rounds. \"ours is\""+
-			" says how many times theirs our hand-offs per second are. redsync tries again by itself"+
-			" after 50 to 250 ms; redislock after %v, our choice, since it has no default. A lone PING"+
-			" took %v.",
-			usualNodes, r.form.handoffSpan, r.form.rounds, redislockPause,
-			r.roundTrip.Round(time.Microsecond)),
-		header: []string{"waiters", "clients", "library", "hand-offs/s", "least", "most", "ours is",
-			"p50", "p99", "commands/hand-off", "failed"},
-		words: []bool{false, false, true}}
-	for _, h := range r.handoffs {
-		for i, p := range h.peers {
-			s := h.samples[i]
-			rate := spreadOf(column(s, func(s handoffSample) float64 { return s.perSecond }))
-			failed := int64(0)
-			for _, one := range s {
-				failed += one.failed
-			}
-			t.add(fmt.Sprint(h.cell.waiters), fmt.Sprint(h.cell.clients), p.name,
-				fmt.Sprintf("%.0f", rate.median), fmt.Sprintf("%.0f", rate.least),
-				fmt.Sprintf("%.0f", rate.most),
-				ratioText(ratio(h.spans(0), h.spans(i))), millis(median(h.p50(i))),
-				millis(median(column(s, func(s handoffSample) time.Duration { return s.p99 }))),
-				fmt.Sprintf("%.1f", median(column(s, func(s handoffSample) float64 { return s.commands }))),
-				fmt.Sprint(failed))
-		}
-	}
-	return t
-}
-
-func (r *results) waitTable() table {
-	t := table{title: "Waiting",
-		about: fmt.Sprintf("One client holds the lock, the others wait for it, %v per round: commands"+
-			" that all of them send together, the holder's renewals included, per waiter and second; the"+
-			" median, the least and the most of %d rounds.", r.form.waitSpan, r.form.rounds),
-		header: []string{"waiters", "library", "commands per waiter and second", "least", "most"},
-		words:  []bool{false, true}}
-	for _, w := range r.waits {
-		for i, p := range w.peers {
-			rate := spreadOf(w.rates[i])
-			t.add(fmt.Sprint(w.waiters), p.name, fmt.Sprintf("%.2f", rate.median),
-				fmt.Sprintf("%.2f", rate.least), fmt.Sprintf("%.2f", rate.most))
-		}
-	}
-	return t
-}
-
-func (r *results) electionTable() table {
-	t := table{title: "Elections",
-		about: fmt.Sprintf("So many clients try for one lock at one moment, once each, on %d nodes"+
-			" over connections that delay every message by a random time, each way. The winner keeps"+
-			" the lock until all have an answer. Times are from the start to the winner's answer, over"+
-			" all elections that had one.", usualNodes),
-		header: []string{"delay", "contenders", "library", "elections", "no winner", "two winners",
-			"p50", "p99"},
-		words: []bool{true, false, true}}
-	for _, e := range r.elections {
-		for i, p := range e.peers {
-			one := e.tallies[i]
-			t.add(fmt.Sprintf("0 to %v", e.most), fmt.Sprint(e.contenders), p.name,
-				fmt.Sprint(one.elections), fmt.Sprint(one.none), fmt.Sprint(one.several),
-				millis(quantile(one.took, 0.5)), millis(quantile(one.took, 0.99)))
-		}
-	}
-	return t
-}
-
 // failures are the first failure of each contestant that had any, a line each.
 func (r *results) failures() []string {
 	var all []string
@@ -189,8 +44,7 @@ func (r *results) failures() []string {
 		for i, name := range c.names {
 			for _, s := range c.samples[i] {
 				if s.err != nil {
-					all = append(all, fmt.Sprintf("pairs, %d nodes, %d callers, %s: %v", c.cell.nodes,
-						c.cell.callers, name, s.err))
+					all = append(all, fmt.Sprintf("pairs, %v, %s: %v", c.cell, name, s.err))
 					break
 				}
 			}
@@ -222,10 +76,9 @@ func (r *results) bars() []bar {
 	wanted := map[int]float64{64: 10, 512: 12, 1: 1 / 0.75}
 	var all []bar
 	for _, c := range r.pairs {
-		b := bar{label: fmt.Sprintf("lock + unlock, %d nodes, %d callers: redsync's best",
-			c.cell.nodes, c.cell.callers)}
+		b := bar{label: fmt.Sprintf("%v: redsync's best", c.cell)}
 		b.times, _ = ratio(c.times(oursName), c.redsyncBest())
-		if c.cell.nodes == usualNodes {
+		if c.cell.nodes == usualNodes && c.cell.delay == 0 {
 			b.target = wanted[c.cell.callers]
 		}
 		all = append(all, b)
@@ -245,25 +98,4 @@ func (r *results) bars() []bar {
 		all = append(all, b)
 	}
 	return all
-}
-
-// p50 are the medians from Unlock to the next holder, by round.
-func (r *handoffResult) p50(peer int) []time.Duration {
-	return column(r.samples[peer], func(s handoffSample) time.Duration { return s.p50 })
-}
-
-func whole(values []float64) string { return fmt.Sprintf("%.0f", median(values)) }
-
-func ratioText(v float64, ok bool) string {
-	if !ok {
-		return "-"
-	}
-	return times(v)
-}
-
-func millis(d time.Duration) string {
-	if d == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.4f ms", float64(d)/1e6)
 }

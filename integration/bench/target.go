@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"time"
 )
 
 // A target is what the project wants of a number, and what the number came to.
@@ -57,6 +58,9 @@ func (r *results) targets() []target {
 	return append(all, r.electionTargets()...)
 }
 
+// targetDelay is the added delay that there are targets for.
+const targetDelay = 20 * time.Millisecond
+
 // pairTargets judges lock + unlock on five nodes, and the ceiling.
 func (r *results) pairTargets() []target {
 	var all []target
@@ -76,6 +80,15 @@ func (r *results) pairTargets() []target {
 			times))
 	}
 	for _, c := range r.pairs {
+		if c.cell.delay == targetDelay {
+			limit := 1.35
+			if c.cell.callers == 1 {
+				limit = 1.05
+			}
+			got, ok := c.toIdeal(oursName)
+			all = append(all, atMost(fmt.Sprintf("%s, %v of added delay: at most %gx the ideal",
+				countOf(c.cell.callers, "caller"), targetDelay, limit), limit, got, ok, times))
+		}
 		for _, t := range c.cell.troubles {
 			got, ok := ratio(c.times(oursName), c.times(oursIn(t)))
 			all = append(all, atMost(fmt.Sprintf("%d callers, %s: at most 1.10x of the time without",

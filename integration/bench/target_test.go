@@ -95,6 +95,25 @@ func TestTargetsAreJudgedByTheIssuesRatios(t *testing.T) {
 	}
 }
 
+func TestPairsWithDelayAreJudgedByTheIdeal(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	cell := func(callers int, took ...time.Duration) pairResult {
+		return pairResult{cell: pairCell{nodes: 5, callers: callers, delay: 20 * ms},
+			names: []string{oursName}, redsync: []bool{false}, samples: [][]pairSample{at(took...)}}
+	}
+	r := results{pairs: []pairResult{cell(1, 44*ms, 40*ms, 60*ms), cell(64, 40*ms/64, ms, ms/2)}}
+	got := r.targets()
+	if len(got) != 2 || got[0].measuredAs() != "1.10x" || got[0].verdict() != "not reached" ||
+		got[1].measuredAs() != "1.00x" || got[1].verdict() != "reached" {
+		t.Errorf("got %+v, want 1.10x, not reached, and 1.00x, reached", got)
+	}
+	table := r.pairTable()
+	if row := table.rows[0]; row[len(row)-2] != "20ms" || row[len(row)-1] != "1.10x" {
+		t.Errorf("got the row %q, want it to end in the delay and what it is to the ideal", row)
+	}
+}
+
 func TestNothingMeasuredIsNothingJudged(t *testing.T) {
 	t.Parallel()
 	r := results{}
