@@ -88,6 +88,16 @@ func (w *Way) Drop() error {
 	})
 }
 
+// LeadTo leads the way to another node's server, as when an address is given to another machine,
+// until its own node starts anew; to its own node it leads back. Connections end.
+func (w *Way) LeadTo(other *Node) error {
+	other.mu.Lock()
+	to := other.target()
+	other.mu.Unlock()
+	return w.node.change("lead to another server",
+		func(context.Context) error { return w.wire.lead(to) })
+}
+
 // Heal takes all faults off the way. Connections that had one are closed.
 func (w *Way) Heal() error {
 	return w.node.change("heal", func(ctx context.Context) error {

@@ -28,7 +28,15 @@ type guard struct {
 	from     time.Duration // 0 with since set: an operator let it vote
 	max      time.Duration // the largest MaxTTL that the node has of its users
 	told     time.Duration // the node's clock when it said so
+	last     string        // the identity that said so; it stays when it has to be asked for anew
 	refusal  error         // why it gives no vote at present, other than waiting
+}
+
+// wentBack reports whether an admission's answer is of another memory than the one before, and of
+// one that was there already when that one was met: not a restart, but another server, or the one
+// that the address led to earlier. It votes, and knows nothing of what was locked meanwhile.
+func (g *guard) wentBack(reply script.Reply) bool {
+	return g.last != "" && g.last != reply.Identity && reply.Since <= g.told
 }
 
 // overtaken reports whether an admission's answer is from before an operator's word that is known
@@ -294,11 +302,16 @@ func (l *lane) admit(ctx context.Context, mode string) (refusal, err error) {
 		return errBadAdmission, nil
 	}
 	l.mu.Lock()
+	if refusal == nil && mode == "" && l.guard.wentBack(reply) {
+		l.mu.Unlock()
+		return l.admit(ctx, "renew")
+	}
 	defer l.mu.Unlock()
 	l.guard.refusal = refusal
 	l.guard.met = true
 	if refusal == nil && !l.guard.overtaken(reply, mode) {
 		l.guard.identity, l.guard.told = reply.Identity, reply.Time
+		l.guard.last = reply.Identity
 		l.guard.since, l.guard.from, l.guard.max = reply.Since, reply.From, reply.MaxTTL
 		l.engine.noteMaxTTL(reply.MaxTTL)
 	}

@@ -643,6 +643,44 @@ func TestG4NoShortCut(t *testing.T) {
 	})
 }
 
+// The address of a node leads to another server, which votes, and then back: to a memory that is
+// whole and votes, and knows nothing of what was locked meanwhile.
+func TestAnAddressThatLeadsBackDoesNotVoteForMaxTTL(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 3, func(r *rig) {
+		r.old()
+		cfg := redlock.Config{TTL: 10 * time.Second}
+		a, b := r.process(cfg), r.process(cfg)
+		r.warm(&a.user)
+		r.warm(&b.user)
+		elsewhere := fakenode.New("elsewhere:6379")
+		for _, p := range []*process{a, b} {
+			p.addrs[0].lead(elsewhere)
+			r.warm(&p.user)
+		}
+		time.Sleep(cfg.TTL)
+		a.cut(true, 1)
+		la := r.take(&a.user, "k", redlock.WithoutRenewal()) // there, and on node 3
+		taken := time.Now()
+		for _, p := range []*process{a, b} {
+			p.addrs[0].lead(r.nodes[0])
+		}
+		b.cut(true, 2)
+		for {
+			lb, err := b.TryLock(r.Context(), "k")
+			r.wantOne(la, lb)
+			if err == nil {
+				r.wantTook(taken, cfg.TTL, cfg.TTL+time.Second)
+				return
+			}
+			if time.Since(taken) > time.Minute {
+				r.Fatal("B never gets the lock: this tests nothing")
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	})
+}
+
 // G5: admissions at once, and later ones, leave the time as it is.
 func TestG5TwoAdmissions(t *testing.T) {
 	t.Parallel()

@@ -53,6 +53,11 @@ var guard = []Mutant{
 		Rule: "the largest MaxTTL of all users counts (P6)",
 		File: "quorum/engine.go",
 		Old:  "d = min(d, maxMaxTTL)\n", New: "d = 0\n"}),
+	scripted("TestAnAddressThatLeadsBackDoesNotVoteForMaxTTL", Mutant{
+		Name: "an address that leads back votes at once",
+		Rule: "a memory that was there before the last one was met waits as a new one",
+		File: "quorum/guard.go",
+		Old:  `mode == "" && l.guard.wentBack(reply)`, New: "false"}),
 	scripted("TestG4NoShortCut", Mutant{Name: "waiting nodes vote",
 		Rule: "a node whose memory is new gives no vote (G4)",
 		File: "quorum/ballot.go",
