@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -42,10 +43,17 @@ func needServer(t *testing.T) {
 	}
 }
 
-// TestEveryWorkloadRuns does not judge any time: it is the command that is tested here.
-func TestEveryWorkloadRuns(t *testing.T) {
+// TestRuns does not judge any time: it is the command that is tested here. The runs are one after
+// the other, so that what they leave can be seen.
+func TestRuns(t *testing.T) {
 	t.Parallel()
 	needServer(t)
+	t.Run("every workload is run and printed", everyWorkload)
+	t.Run("a run whose time is up ends soon and says so", timeIsUp)
+	t.Run("no goroutine is left", nothingLeft)
+}
+
+func everyWorkload(t *testing.T) {
 	dir := t.TempDir()
 	s := settings{form: tiny(), command: "make bench",
 		out: filepath.Join(dir, "bench.md"), svg: filepath.Join(dir, "bench.svg")}
@@ -61,7 +69,7 @@ func TestEveryWorkloadRuns(t *testing.T) {
 			t.Errorf("%q is not printed", want)
 		}
 	}
-	for _, line := range strings.Split(out.String(), "\n") {
+	for line := range strings.Lines(out.String()) {
 		if strings.HasPrefix(line, "first failure") && !strings.Contains(line, "redsync") {
 			t.Error(line)
 		}
@@ -82,9 +90,7 @@ func TestEveryWorkloadRuns(t *testing.T) {
 	wellFormed(t, string(picture))
 }
 
-func TestAnInterruptedRunEndsSoonAndSaysSo(t *testing.T) {
-	t.Parallel()
-	needServer(t)
+func timeIsUp(t *testing.T) {
 	f := tiny()
 	f.pairSpan, f.limit = time.Minute, 2*time.Second
 	began := time.Now()
@@ -95,6 +101,32 @@ func TestAnInterruptedRunEndsSoonAndSaysSo(t *testing.T) {
 	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("ended after %v, want soon after 2 s", took)
 	}
+}
+
+// nothingLeft gives goroutines that are about to end some time for it.
+func nothingLeft(t *testing.T) {
+	var left []string
+	for range 100 {
+		if left = goroutines(); len(left) == 0 {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Errorf("%d goroutines are left:\n%s", len(left), strings.Join(left, "\n\n"))
+}
+
+// goroutines are those of the libraries and of this program, tests aside.
+func goroutines() []string {
+	all := make([]byte, 1<<20)
+	all = all[:runtime.Stack(all, true)]
+	var some []string
+	for stack := range strings.SplitSeq(string(all), "\n\n") {
+		if strings.Contains(stack, "github.com/") && !strings.Contains(stack, "testing.tRunner(") &&
+			!strings.Contains(stack, "testing.(*M)") {
+			some = append(some, stack)
+		}
+	}
+	return some
 }
 
 func TestFormsAreKnownByName(t *testing.T) {

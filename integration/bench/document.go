@@ -23,12 +23,13 @@ var notes = []string{
 		" carry over to other machines better than times do.",
 	"quorumlock runs as New makes it: restart guard, clock watch, fencing tokens, renewal. Only the" +
 		" wait of new nodes is cut short, by Admit.",
-	"redsync runs over go-redis with its default pools (1,024 connections to a node where a delay is" +
-		" added); \"fail-fast\" is WithFailFast(true). Where it does not wait for a holder, both of" +
-		" its ways try once (WithTries(1)).",
+	"redsync runs over go-redis with its default pools (1,024 connections to a node where a delay" +
+		" is added); \"fail-fast\" is WithFailFast(true). Where it does not wait for a holder, both" +
+		" of its ways try once (WithTries(1)).",
 	"rueidislock takes a majority of three keys that all lie on one node, redislock one key on one" +
 		" node: they ask less, and lose their locks with that node.",
-	"A node that is dead or frozen is so before the clients connect, and stays so.",
+	"Where one of five nodes is dead or frozen, these are five nodes of their own: it is so before" +
+		" the clients connect, and stays so.",
 }
 
 // print writes the run for a terminal.
