@@ -2,7 +2,7 @@
 # be run by itself from anywhere.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test integration soak compatible check model mutants amnesia holds pairs elections ticks standby bench bench-short cover fuzz
+.PHONY: help demo test integration soak compatible check model mutants amnesia holds pairs elections ticks standby bench bench-short bench-full cover fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ bench: ## beside redsync, rueidislock and redislock, under 10 minutes; writes do
 
 bench-short: ## the first ratios of it, under 90 s; writes nothing
 	@.ci/bench short
+
+bench-full: ## all of it, about 20 minutes; writes docs/benchmarks.md
+	@.ci/bench full -out docs/benchmarks.md -svg docs/benchmarks.svg
 
 cover: ## coverage of quorum and redlock; fails under 90 %
 	@.ci/cover

@@ -31,6 +31,8 @@ func tiny() form {
 		handoffs: []handoffCell{{2, 3}, {6, 1}}, handoffSpan: 100 * time.Millisecond,
 		waiting: 3, waitSpan: 50 * time.Millisecond,
 		campaigns: []campaign{{most: time.Millisecond, contenders: []int{2}, elections: 2}},
+		holdings:  []int{50}, holdTTL: 2 * time.Second,
+		ticks: []tickCell{{2, 3}}, tickRounds: 1,
 	}
 }
 
@@ -63,8 +65,8 @@ func everyWorkload(t *testing.T) {
 	}
 	t.Log(out.String())
 	for _, want := range []string{"Targets", "Lock + unlock", "Hand-off", "Waiting", "Elections",
-		oursName, oursIn(oneDead), oursIn(oneFrozen), bareName, "redsync fail-fast", rueidislockName,
-		"redislock (one node)"} {
+		"Held locks", "Ticks", oursName, oursIn(oneDead), oursIn(oneFrozen), bareName,
+		"redsync fail-fast", rueidislockName, "redislock (one node)"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not printed", want)
 		}
@@ -131,13 +133,13 @@ func goroutines() []string {
 
 func TestFormsAreKnownByName(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"short", "core", "delay"} {
+	for _, name := range []string{"short", "core", "delay", "full"} {
 		if f, err := formNamed(name); err != nil || f.name != name {
 			t.Errorf("form %q: got %q, %v", name, f.name, err)
 		}
 	}
-	_, err := formNamed("full")
-	if err == nil || !strings.Contains(err.Error(), "short, core, delay") {
+	_, err := formNamed("fill")
+	if err == nil || !strings.Contains(err.Error(), "short, core, delay, full") {
 		t.Errorf("got %v, want an error that names the forms there are", err)
 	}
 	var s settings
@@ -158,5 +160,19 @@ func TestAFormHasTheNodesItNeeds(t *testing.T) {
 	f = form{pairs: []pairCell{{nodes: 7}}}
 	if got := f.nodes(); got != 7 {
 		t.Errorf("%d nodes, want 7", got)
+	}
+}
+
+func TestTheFullFormHasAllOfTheOthers(t *testing.T) {
+	t.Parallel()
+	f := full()
+	if got, want := len(f.pairs), len(core.pairs)+len(delayed.pairs); got != want {
+		t.Errorf("%d cells of pairs, want %d", got, want)
+	}
+	if got := len(f.troubles()); got != 4 {
+		t.Errorf("%d troubles, want 4: one and two nodes, dead and frozen", got)
+	}
+	if len(core.troubles()) != 2 {
+		t.Error("core has changed with it")
 	}
 }

@@ -24,6 +24,12 @@ type form struct {
 	waitSpan    time.Duration
 
 	campaigns []campaign
+
+	holdings []int // locks held
+	holdTTL  time.Duration
+
+	ticks      []tickCell
+	tickRounds int
 }
 
 // A trouble is what one of five nodes has.
@@ -32,7 +38,17 @@ type trouble string
 const (
 	oneDead   trouble = "one of five nodes dead"   // killed: its port refuses connections
 	oneFrozen trouble = "one of five nodes frozen" // stopped: it takes connections, answers nothing
+	twoDead   trouble = "two of five nodes dead"
+	twoFrozen trouble = "two of five nodes frozen"
 )
+
+// nodes is how many of the five have the trouble.
+func (t trouble) nodes() int {
+	if t == twoDead || t == twoFrozen {
+		return 2
+	}
+	return 1
+}
 
 // A pairCell is one place to measure lock + unlock in.
 type pairCell struct {
@@ -74,45 +90,69 @@ type campaign struct {
 }
 
 // forms are what -form chooses from.
-var forms = []form{
-	{
-		name: "short", limit: 3 * time.Minute, rounds: 5, pairSpan: 800 * time.Millisecond,
-		pairs: []pairCell{
-			{nodes: 5, callers: 1},
-			{nodes: 5, callers: 64, troubles: []trouble{oneDead}},
-			{nodes: 5, callers: 512, bare: true, troubles: []trouble{oneDead}},
-		},
+var forms = []form{short, core, delayed, full()}
+
+// short has the first targets.
+var short = form{
+	name: "short", limit: 3 * time.Minute, rounds: 5, pairSpan: 800 * time.Millisecond,
+	pairs: []pairCell{
+		{nodes: 5, callers: 1},
+		{nodes: 5, callers: 64, troubles: []trouble{oneDead}},
+		{nodes: 5, callers: 512, bare: true, troubles: []trouble{oneDead}},
 	},
-	{
-		name: "core", limit: 15 * time.Minute, rounds: 5, oneNode: true,
-		pairSpan: 700 * time.Millisecond,
-		pairs: []pairCell{
-			{nodes: 5, callers: 1, bare: true},
-			{nodes: 5, callers: 8, bare: true},
-			{nodes: 5, callers: 64, bare: true, troubles: []trouble{oneDead, oneFrozen}},
-			{nodes: 5, callers: 512, bare: true, troubles: []trouble{oneDead, oneFrozen}},
-			{nodes: 3, callers: 64, bare: true},
-			{nodes: 7, callers: 64, bare: true},
-		},
-		handoffs:    []handoffCell{{2, 3}, {16, 17}, {16, 1}, {256, 16}},
-		handoffSpan: time.Second,
-		waiting:     16, waitSpan: 2 * time.Second,
-		campaigns: []campaign{
-			{most: 2 * time.Millisecond, contenders: []int{2, 3, 5, 10, 20}, elections: 100},
-			{most: 20 * time.Millisecond, contenders: []int{2, 3, 5, 10, 20}, elections: 40},
-		},
+}
+
+// core has what a reader wants to know first.
+var core = form{
+	name: "core", limit: 15 * time.Minute, rounds: 5, oneNode: true,
+	pairSpan: 700 * time.Millisecond,
+	pairs: []pairCell{
+		{nodes: 5, callers: 1, bare: true},
+		{nodes: 5, callers: 8, bare: true},
+		{nodes: 5, callers: 64, bare: true, troubles: []trouble{oneDead, oneFrozen}},
+		{nodes: 5, callers: 512, bare: true, troubles: []trouble{oneDead, oneFrozen}},
+		{nodes: 3, callers: 64, bare: true},
+		{nodes: 7, callers: 64, bare: true},
 	},
-	{
-		name: "delay", limit: 8 * time.Minute, rounds: 5, pairSpan: 2 * time.Second,
-		pairs: []pairCell{
-			{nodes: 5, callers: 1, delay: time.Millisecond},
-			{nodes: 5, callers: 64, delay: time.Millisecond},
-			{nodes: 5, callers: 512, delay: time.Millisecond},
-			{nodes: 5, callers: 1, delay: 20 * time.Millisecond},
-			{nodes: 5, callers: 64, delay: 20 * time.Millisecond},
-			{nodes: 5, callers: 512, delay: 20 * time.Millisecond},
-		},
+	handoffs:    []handoffCell{{2, 3}, {16, 17}, {16, 1}, {256, 16}},
+	handoffSpan: time.Second,
+	waiting:     16, waitSpan: 2 * time.Second,
+	campaigns: []campaign{
+		{most: 2 * time.Millisecond, contenders: []int{2, 3, 5, 10, 20}, elections: 100},
+		{most: 20 * time.Millisecond, contenders: []int{2, 3, 5, 10, 20}, elections: 40},
 	},
+}
+
+// delayed has lock + unlock over a slow network.
+var delayed = form{
+	name: "delay", limit: 8 * time.Minute, rounds: 5, pairSpan: 2 * time.Second,
+	pairs: []pairCell{
+		{nodes: 5, callers: 1, delay: time.Millisecond},
+		{nodes: 5, callers: 64, delay: time.Millisecond},
+		{nodes: 5, callers: 512, delay: time.Millisecond},
+		{nodes: 5, callers: 1, delay: targetDelay},
+		{nodes: 5, callers: 64, delay: targetDelay},
+		{nodes: 5, callers: 512, delay: targetDelay},
+	},
+}
+
+// full has all there is: core, the slow network, more nodes in trouble, held locks and ticks.
+func full() form {
+	f := core
+	f.name, f.limit, f.pairSpan = "full", 45*time.Minute, time.Second
+	f.pairs = nil
+	for _, c := range core.pairs {
+		if len(c.troubles) > 0 {
+			c.troubles = []trouble{oneDead, oneFrozen, twoDead, twoFrozen}
+		}
+		f.pairs = append(f.pairs, c)
+	}
+	f.pairs = append(f.pairs, delayed.pairs...)
+	f.holdings, f.holdTTL = []int{1000, 10_000, 100_000}, 10*time.Second
+	f.ticks, f.tickRounds = []tickCell{
+		{3, 1}, {3, 100}, {3, 5000}, {10, 1}, {10, 100}, {50, 1}, {50, 100},
+	}, 3
+	return f
 }
 
 // formNamed returns the form of that name, or an error that names those there are.
@@ -133,7 +173,7 @@ func (f *form) nodes() int {
 	for _, c := range f.pairs {
 		most = max(most, c.nodes)
 	}
-	if len(f.handoffs) > 0 || len(f.campaigns) > 0 {
+	if len(f.handoffs)+len(f.campaigns)+len(f.holdings)+len(f.ticks) > 0 {
 		most = max(most, usualNodes)
 	}
 	return most

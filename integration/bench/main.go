@@ -4,6 +4,7 @@
 //	go run ./bench                # in integration/: the core, under ten minutes
 //	go run ./bench -form short    # the first targets, under 90 s
 //	go run ./bench -form delay    # lock + unlock with 1 ms and 20 ms of added delay
+//	go run ./bench -form full     # all there is
 //	go run ./bench -out ../docs/benchmarks.md -svg ../docs/benchmarks.svg
 //
 // "make bench" and "make bench-short" do the same, and install redis-server where it is missing.
@@ -15,12 +16,15 @@
 //   - the ceiling: the nodes' scripts without any library (bare.go)
 //   - the hand-off of one name between waiters, and what waiting costs (handoff.go)
 //   - elections: one try each at the same moment, with delayed messages (election.go)
+//   - in the full form: locks held and renewed (holding.go), ticks of many jobs at one instant
+//     (ticking.go)
 //
 // The exit status is 1 if the run could not be finished; a target that is not reached is printed as
 // such, and no failure. An interrupt ends the nodes and leaves nothing behind.
 //
 // Files in reading order: main.go, form.go, stage.go, peer.go (ours.go, redsync.go, rueidislock.go,
-// redislock.go), pair.go, bare.go, handoff.go, election.go, delay.go, commands.go; pure:
+// redislock.go), pair.go, bare.go, handoff.go, election.go, delay.go, holding.go, ticking.go,
+// commands.go, cpu_*.go; pure:
 // statistics.go, results.go, target.go, table.go, tables.go, chart.go, document.go; machine.go.
 package main
 
@@ -50,7 +54,7 @@ type settings struct {
 func main() {
 	redis.SetLogger(silent{}) // a node that is dead is what a part of this is about
 	var s settings
-	name := flag.String("form", "core", "what to measure: short, core, delay")
+	name := flag.String("form", "core", "what to measure: short, core, delay, full")
 	flag.StringVar(&s.out, "out", "", "file to write the document to, in Markdown")
 	flag.StringVar(&s.svg, "svg", "", "file to write the chart to")
 	flag.StringVar(&s.command, "command", "go run ./bench "+strings.Join(os.Args[1:], " "),
@@ -143,7 +147,13 @@ func measure(
 			return m, r, err
 		}
 	}
-	r.elections, err = measureElections(ctx, s, f, say)
+	if r.elections, err = measureElections(ctx, s, f, say); err != nil {
+		return m, r, err
+	}
+	if r.holdings, err = measureHoldings(ctx, s, f, say); err != nil {
+		return m, r, err
+	}
+	r.ticks, err = measureTicks(ctx, s, f, say)
 	return m, r, err
 }
 

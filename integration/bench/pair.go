@@ -121,8 +121,8 @@ func (f *field) lineUp(ctx context.Context, cell pairCell, oneNode bool) ([]*con
 		line = append(line, c)
 	}
 	for _, t := range cell.troubles {
-		nodes := f.stage.broken[t]
-		c, err := f.library(ctx, peers()[0], oursIn(t), nodes, answering(nodes), cell.delay)
+		c, err := f.library(ctx, peers()[0], oursIn(t), f.stage.broken[t], f.stage.answering(t),
+			cell.delay)
 		if err != nil {
 			return nil, err
 		}

@@ -13,6 +13,8 @@ type results struct {
 	waits     []waitResult
 	roundTrip time.Duration // of a lone PING, around the hand-offs; 0: not measured
 	elections []electionResult
+	holdings  []holdingResult
+	ticks     []tickResult
 }
 
 // pairsAt are the pairs on five nodes with so many callers, without delay; nil if they were not

@@ -35,8 +35,10 @@ func startStage(ctx context.Context, f *form) (s *stage, err error) {
 		if err != nil {
 			return s, err
 		}
-		if err := t.befall(nodes[len(nodes)-1]); err != nil {
-			return s, err
+		for _, n := range nodes[len(nodes)-t.nodes():] {
+			if err := t.befall(n); err != nil {
+				return s, err
+			}
 		}
 	}
 	return s, nil
@@ -53,16 +55,19 @@ func startNodes(ctx context.Context, count int) (redisproc.Nodes, error) {
 // befall brings the trouble upon a node.
 func (t trouble) befall(n *redisproc.Node) error {
 	switch t {
-	case oneDead:
+	case oneDead, twoDead:
 		return n.Kill()
-	case oneFrozen:
+	case oneFrozen, twoFrozen:
 		return n.Freeze()
 	}
 	return fmt.Errorf("no such trouble: %q", t)
 }
 
-// answering are those nodes of broken ones that can be asked.
-func answering(nodes redisproc.Nodes) redisproc.Nodes { return nodes[:len(nodes)-1] }
+// answering are those of the nodes with a trouble that can be asked.
+func (s *stage) answering(t trouble) redisproc.Nodes {
+	nodes := s.broken[t]
+	return nodes[:len(nodes)-t.nodes()]
+}
 
 func (s *stage) close() error {
 	errs := []error{s.healthy.Close()}

@@ -55,7 +55,9 @@ func plainNumber(v float64) string {
 func (r *results) targets() []target {
 	all := r.pairTargets()
 	all = append(all, r.handoffTargets()...)
-	return append(all, r.electionTargets()...)
+	all = append(all, r.electionTargets()...)
+	all = append(all, r.holdingTargets()...)
+	return append(all, r.tickTargets()...)
 }
 
 // targetDelay is the added delay that there are targets for.
@@ -90,6 +92,9 @@ func (r *results) pairTargets() []target {
 				countOf(c.cell.callers, "caller"), targetDelay, limit), limit, got, ok, times))
 		}
 		for _, t := range c.cell.troubles {
+			if t.nodes() > 1 {
+				continue // there is no target for it
+			}
 			got, ok := ratio(c.times(oursName), c.times(oursIn(t)))
 			all = append(all, atMost(fmt.Sprintf("%d callers, %s: at most 1.10x of the time without",
 				c.cell.callers, t), 1.10, got, ok, times))
@@ -156,4 +161,47 @@ func (r *results) electionTargets() []target {
 		atMost(fmt.Sprintf("%d elections: none with two winners", held), 0, float64(several), true,
 			plainNumber),
 	}
+}
+
+// strayGoroutines is how many more goroutines there may be at rest with all locks than with a
+// hundredth of them: connections that a burst opened, not something that grows.
+const strayGoroutines = 100
+
+// holdingTargets judges held locks, where there are enough of them.
+func (r *results) holdingTargets() []target {
+	var all []target
+	for _, h := range r.holdings {
+		if h.locks < 100_000 {
+			continue
+		}
+		prefix := fmt.Sprintf("%d held locks: ", h.locks)
+		all = append(all,
+			atMost(prefix+"under 1 KB (1,000 bytes) each", 1000, h.bytes, true, plainNumber),
+			atMost(prefix+"no goroutine of their own (at most 100 more than with a hundredth of them)",
+				strayGoroutines, float64(h.goroutines), true, plainNumber),
+			atMost(prefix+"none lost or without validity", 0, float64(h.locks-h.held), true, plainNumber),
+			atMost(prefix+"renewed with under one core", 1, h.cores, h.cores > 0, plainNumber))
+	}
+	return all
+}
+
+// tickTargets judges the ticks of 5,000 jobs on three replicas.
+func (r *results) tickTargets() []target {
+	var all []target
+	for _, t := range r.ticks {
+		if t.cell != (tickCell{3, 5000}) {
+			continue
+		}
+		wrong := 0
+		for _, s := range t.samples {
+			wrong += s.missing + s.repeated
+		}
+		slowest := median(column(t.samples, func(s tickSample) float64 { return s.took.Seconds() }))
+		all = append(all,
+			atMost("5,000 jobs on one instant, 3 replicas: all run within 3 s (seconds)", 3, slowest,
+				len(t.samples) > 0, plainNumber),
+			atMost("5,000 jobs on one instant, 3 replicas: none missing or repeated", 0, float64(wrong),
+				len(t.samples) > 0, plainNumber))
+	}
+	return all
 }

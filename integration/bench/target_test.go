@@ -114,6 +114,26 @@ func TestPairsWithDelayAreJudgedByTheIdeal(t *testing.T) {
 	}
 }
 
+func TestHeldLocksAndTicksAreJudgedWhereThereAreEnough(t *testing.T) {
+	t.Parallel()
+	r := results{
+		holdings: []holdingResult{{locks: 1000, bytes: 5000},
+			{locks: 100_000, bytes: 600, goroutines: 101, held: 100_000, cores: 0.5}},
+		ticks: []tickResult{{cell: tickCell{3, 1}, samples: []tickSample{{missing: 1}}},
+			{cell: tickCell{3, 5000}, samples: []tickSample{
+				{took: 4 * time.Second, repeated: 1}, {took: time.Second}, {took: 2 * time.Second}}}},
+	}
+	var got []string
+	for _, one := range r.targets() {
+		got = append(got, one.measuredAs()+" "+one.verdict())
+	}
+	want := []string{"600 reached", "101 not reached", "0 reached", "0.50 reached", "2 reached",
+		"1 not reached"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestNothingMeasuredIsNothingJudged(t *testing.T) {
 	t.Parallel()
 	r := results{}
