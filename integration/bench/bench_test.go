@@ -33,6 +33,10 @@ func tiny() form {
 		campaigns: []campaign{{most: time.Millisecond, contenders: []int{2}, elections: 2}},
 		holdings:  []int{50}, holdTTL: 2 * time.Second,
 		ticks: []tickCell{{2, 3}}, tickRounds: 1,
+		outages: []outageCell{
+			{trouble: oneDead, callers: 2, span: 60 * time.Millisecond},
+			{trouble: oneFrozen, callers: 2, span: 60 * time.Millisecond},
+		},
 	}
 }
 
@@ -65,7 +69,7 @@ func everyWorkload(t *testing.T) {
 	}
 	t.Log(out.String())
 	for _, want := range []string{"Targets", "Lock + unlock", "Hand-off", "Waiting", "Elections",
-		"Held locks", "Ticks", oursName, oursIn(oneDead), oursIn(oneFrozen), bareName,
+		"Held locks", "Ticks", "comes back", oursName, oursIn(oneDead), oursIn(oneFrozen), bareName,
 		"redsync fail-fast", rueidislockName, "redislock (one node)"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not printed", want)

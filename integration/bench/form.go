@@ -30,6 +30,8 @@ type form struct {
 
 	ticks      []tickCell
 	tickRounds int
+
+	outages []outageCell
 }
 
 // A trouble is what one of five nodes has.
@@ -152,6 +154,10 @@ func full() form {
 	f.ticks, f.tickRounds = []tickCell{
 		{3, 1}, {3, 100}, {3, 5000}, {10, 1}, {10, 100}, {50, 1}, {50, 100},
 	}, 3
+	f.outages = []outageCell{
+		{trouble: oneDead, callers: 512, span: time.Minute},
+		{trouble: oneFrozen, callers: 512, span: time.Minute},
+	}
 	return f
 }
 

@@ -104,8 +104,8 @@ func (f *field) lineUp(ctx context.Context, cell pairCell, oneNode bool) ([]*con
 	nodes := f.stage.healthy[:cell.nodes]
 	var line []*contestant
 	for _, p := range peers() {
-		if p.oneNode && (!oneNode || cell.nodes != usualNodes) {
-			continue // the number of nodes is nothing to them
+		if p.oneNode && (!oneNode || cell.nodes != usualNodes || cell.delay > 0) {
+			continue // the number of nodes is nothing to them, and they take no dialer here
 		}
 		c, err := f.library(ctx, p, p.name, nodes, nodes, cell.delay)
 		if err != nil {
@@ -136,7 +136,8 @@ func (f *field) lineUp(ctx context.Context, cell pairCell, oneNode bool) ([]*con
 func (f *field) library(
 	ctx context.Context, p peer, name string, nodes, counting redisproc.Nodes, added time.Duration,
 ) (*contestant, error) {
-	return f.once(fmt.Sprint(name, len(nodes), added), func() (*contestant, error) {
+	place := fmt.Sprintf("%d nodes, %v", len(nodes), added)
+	return f.once(name+place, func() (*contestant, error) {
 		var dial dialer
 		if added > 0 {
 			dial = newDelay(added/2, added/2, seed).dial
@@ -151,12 +152,12 @@ func (f *field) library(
 			return nil, errors.Join(fmt.Errorf("%s: %w", name, err), c.close())
 		}
 		return &contestant{name: name, redsync: p.redsync, plain: p.plain, nodes: counting,
-			run: pairRunner(c, p), close: c.close}, nil
+			run: pairRunner(c, p, place), close: c.close}, nil
 	})
 }
 
 func (f *field) ceiling(ctx context.Context, nodes redisproc.Nodes) (*contestant, error) {
-	return f.once(fmt.Sprint(bareName, len(nodes)), func() (*contestant, error) {
+	return f.once(fmt.Sprintf("%s%d nodes", bareName, len(nodes)), func() (*contestant, error) {
 		b, err := openBare(ctx, nodes.Addrs())
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", bareName, err)
@@ -198,8 +199,11 @@ func pair(ctx context.Context, c client, name string) error {
 	return h.Unlock(ctx)
 }
 
-// pairRunner lets callers lock and unlock, each its own name, for about span.
-func pairRunner(c client, p peer) func(ctx context.Context, callers int, span time.Duration) work {
+// pairRunner lets callers lock and unlock, each its own name, for about span. Names are of their
+// place, too: what may be left of them elsewhere is not in the way.
+func pairRunner(
+	c client, p peer, place string,
+) func(ctx context.Context, callers int, span time.Duration) work {
 	return func(ctx context.Context, callers int, span time.Duration) work {
 		var pairs, failed atomic.Int64
 		var first sync.Once
@@ -209,7 +213,7 @@ func pairRunner(c client, p peer) func(ctx context.Context, callers int, span ti
 		for caller := range callers {
 			wg.Go(func() {
 				// As many names as a service has, not a new one for each pair: registers stay.
-				name := p.key("pair", callers, caller)
+				name := p.key("pair", place, callers, caller)
 				for time.Since(began) < span && ctx.Err() == nil {
 					if err := pair(ctx, c, name); err != nil {
 						failed.Add(1)

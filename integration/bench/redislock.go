@@ -21,7 +21,10 @@ const (
 	redislockPause = 16 * time.Millisecond
 )
 
-func openRedislock(_ context.Context, addrs []string, _ dialer) (client, error) {
+func openRedislock(_ context.Context, addrs []string, dial dialer) (client, error) {
+	if dial != nil {
+		return nil, errNoDialer
+	}
 	c := redis.NewClient(&redis.Options{Addr: addrs[0]})
 	return &viaRedislock{redis: c, locks: redislock.New(c)}, nil
 }

@@ -15,6 +15,7 @@ type results struct {
 	elections []electionResult
 	holdings  []holdingResult
 	ticks     []tickResult
+	outages   []outageResult
 }
 
 // pairsAt are the pairs on five nodes with so many callers, without delay; nil if they were not
@@ -68,6 +69,11 @@ func (r *results) failures() []string {
 			if err := e.tallies[i].err; err != nil {
 				all = append(all, fmt.Sprintf("elections of %d, %s: %v", e.contenders, p.name, err))
 			}
+		}
+	}
+	for _, o := range r.outages {
+		if o.err != nil {
+			all = append(all, fmt.Sprintf("%s for %v: %v", o.cell.trouble, o.cell.span, o.err))
 		}
 	}
 	return all

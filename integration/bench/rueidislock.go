@@ -13,7 +13,10 @@ type viaRueidislock struct {
 	locker rueidislock.Locker
 }
 
-func openRueidislock(_ context.Context, addrs []string, _ dialer) (client, error) {
+func openRueidislock(_ context.Context, addrs []string, dial dialer) (client, error) {
+	if dial != nil {
+		return nil, errNoDialer
+	}
 	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
 		ClientOption: rueidis.ClientOption{InitAddress: addrs[:1], ForceSingleClient: true},
 	})

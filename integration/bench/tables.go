@@ -27,6 +27,9 @@ func (r *results) tables() []table {
 	if len(r.ticks) > 0 {
 		all = append(all, r.tickTable())
 	}
+	if len(r.outages) > 0 {
+		all = append(all, r.outageTable())
+	}
 	return all
 }
 
@@ -50,8 +53,10 @@ func (r *results) targetTable() table {
 		t.add("5,000 jobs on one instant with 3 replicas within 3 s", "-",
 			"not in this form (-form full)")
 	}
-	t.add("one node dead or frozen for a minute under 512 callers: memory and goroutines flat", "-",
-		"not in this suite")
+	if len(r.outages) == 0 {
+		t.add("one node dead or frozen for a minute under 512 callers: memory and goroutines flat",
+			"-", "not in this form (-form full)")
+	}
 	return t
 }
 
@@ -180,8 +185,8 @@ func (r *results) holdingTable() table {
 	t := table{title: "Held locks",
 		about: fmt.Sprintf("One client holds so many locks with a TTL of %v on %d nodes, for two"+
 			" renewals of each, every third of the TTL. Bytes are of heap, per lock; goroutines are"+
-			" those more than with a hundredth of the locks. Late is the longest from the planned moment of a"+
-			" renewal to its quorum. Cores are those of the client process.",
+			" those more than with a hundredth of the locks. Late is the longest from the planned"+
+			" moment of a renewal to its quorum. Cores are those of the client process.",
 			r.form.holdTTL, usualNodes),
 		header: []string{"locks", "bytes", "goroutines", "renewals", "commands/renewal", "cores",
 			"late", "lost", "held at the end"}}
@@ -219,6 +224,27 @@ func (r *results) tickTable() table {
 	}
 	return t
 }
+
+func (r *results) outageTable() table {
+	t := table{title: "A node that is gone and comes back",
+		about: "Callers lock and unlock distinct names all the time, on five nodes. Pairs per second" +
+			" before and while the node is gone; goroutines of the process before, and the most while" +
+			" it is gone; heap after a collection before, after a sixth of the time, and at its end." +
+			" Full votes: from the node's return until a new lock has the votes of all five. One that" +
+			" was dead has lost its memory, and is admitted.",
+		header: []string{"trouble", "for", "callers", "pairs/s before", "during", "failed",
+			"goroutines before", "most", "heap before", "first", "last", "full votes after"},
+		words: []bool{true}}
+	for _, o := range r.outages {
+		t.add(string(o.cell.trouble), o.cell.span.String(), fmt.Sprint(o.cell.callers),
+			fmt.Sprintf("%.0f", o.before), fmt.Sprintf("%.0f", o.during), fmt.Sprint(o.failed),
+			fmt.Sprint(o.well.goroutines), fmt.Sprint(o.most), megabytes(o.well.heap),
+			megabytes(o.first.heap), megabytes(o.last.heap), millis(o.back))
+	}
+	return t
+}
+
+func megabytes(bytes int64) string { return fmt.Sprintf("%.1f MB", float64(bytes)/1e6) }
 
 func whole(values []float64) string { return fmt.Sprintf("%.0f", median(values)) }
 

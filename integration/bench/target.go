@@ -57,7 +57,8 @@ func (r *results) targets() []target {
 	all = append(all, r.handoffTargets()...)
 	all = append(all, r.electionTargets()...)
 	all = append(all, r.holdingTargets()...)
-	return append(all, r.tickTargets()...)
+	all = append(all, r.tickTargets()...)
+	return append(all, r.outageTargets()...)
 }
 
 // targetDelay is the added delay that there are targets for.
@@ -202,6 +203,26 @@ func (r *results) tickTargets() []target {
 				len(t.samples) > 0, plainNumber),
 			atMost("5,000 jobs on one instant, 3 replicas: none missing or repeated", 0, float64(wrong),
 				len(t.samples) > 0, plainNumber))
+	}
+	return all
+}
+
+// outageTargets judges nodes that are gone for a while and come back. Flat memory is that the last
+// look finds at most a tenth more than the first one after the node was gone.
+func (r *results) outageTargets() []target {
+	var all []target
+	for _, o := range r.outages {
+		prefix := fmt.Sprintf("%s for %v under %d callers: ", o.cell.trouble, o.cell.span,
+			o.cell.callers)
+		all = append(all,
+			atMost(prefix+"at most 100 more goroutines", strayGoroutines,
+				float64(o.most-o.well.goroutines), true, plainNumber),
+			atMost(prefix+"heap at its end at most 1.1x of that after a sixth", 1.1,
+				float64(o.last.heap)/float64(max(o.first.heap, 1)), true, times),
+			atLeast(prefix+"at least 0.9x of the throughput before", 0.9, o.during/max(o.before, 1),
+				o.before > 0, times),
+			atMost(prefix+"full votes within a second of its return (seconds)", 1, o.back.Seconds(),
+				o.back > 0, plainNumber))
 	}
 	return all
 }

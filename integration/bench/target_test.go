@@ -134,6 +134,21 @@ func TestHeldLocksAndTicksAreJudgedWhereThereAreEnough(t *testing.T) {
 	}
 }
 
+func TestAnOutageIsJudgedByWhatWasBefore(t *testing.T) {
+	t.Parallel()
+	r := results{outages: []outageResult{{cell: outageCell{trouble: oneDead, callers: 2},
+		before: 100, during: 89, well: usage{goroutines: 10}, most: 110,
+		first: usage{heap: 1000}, last: usage{heap: 1200}, back: 900 * time.Millisecond}}}
+	var got []string
+	for _, one := range r.targets() {
+		got = append(got, one.measuredAs()+" "+one.verdict())
+	}
+	want := []string{"100 reached", "1.20x not reached", "0.89x not reached", "0.90 reached"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestNothingMeasuredIsNothingJudged(t *testing.T) {
 	t.Parallel()
 	r := results{}
