@@ -26,11 +26,22 @@ type handoffResult struct {
 	samples [][]handoffSample // by peer, by round
 }
 
-// A waitResult is what waiting alone costs: by peer, by round, the commands per waiter and second.
+// A waitSample is what one round of waiting alone costs.
+type waitSample struct {
+	commands float64 // per waiter and second
+	cores    float64 // of this process
+}
+
+// A waitResult is all rounds of one number of waiters.
 type waitResult struct {
 	waiters int
 	peers   []peer
-	rates   [][]float64
+	samples [][]waitSample // by peer, by round
+}
+
+// commands are one library's commands per waiter and second, by round.
+func (w *waitResult) commands(peer int) []float64 {
+	return column(w.samples[peer], func(s waitSample) float64 { return s.commands })
 }
 
 // measureHandoffs measures all cells of the form, in rounds, all libraries one after the other in
@@ -57,7 +68,7 @@ func measureHandoffs(
 	}
 	if f.waiting > 0 {
 		waits = append(waits, waitResult{waiters: f.waiting, peers: ps,
-			rates: make([][]float64, len(ps))})
+			samples: make([][]waitSample, len(ps))})
 	}
 	for round := range f.rounds {
 		for _, r := range all {
@@ -79,11 +90,11 @@ func measureHandoffs(
 				i = (i + round) % len(ps)
 				name := ps[i].key("waiting", round)
 				h := &handoff{stage: s, peer: &ps[i], crew: crews[i], name: name}
-				rate, err := h.measureWaiting(ctx, w.waiters, f.waitSpan)
+				sample, err := h.measureWaiting(ctx, w.waiters, f.waitSpan)
 				if err != nil {
 					return nil, nil, err
 				}
-				w.rates[i] = append(w.rates[i], rate)
+				w.samples[i] = append(w.samples[i], sample)
 			}
 			say("waiting, round %d of %d: %d waiters", round+1, f.rounds, w.waiters)
 		}
@@ -217,17 +228,17 @@ func freeLock(ctx context.Context, l held) error {
 	return l.Unlock(ctx)
 }
 
-// measureWaiting is how many commands a second each waiter costs while one holds the lock all the
-// time; the holder's renewals are in it. It is counted once all wait.
+// measureWaiting is what waiters cost while one holds the lock all the time; the holder's renewals
+// are in it. It is counted once all wait.
 func (h *handoff) measureWaiting(
 	ctx context.Context, waiters int, span time.Duration,
-) (rate float64, err error) {
+) (s waitSample, err error) {
 	nodes := h.stage.healthy[:usualNodes]
 	taking, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	l, err := h.crew[0].lock(taking, h.name)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", h.peer.name, err)
+		return s, fmt.Errorf("%s: %w", h.peer.name, err)
 	}
 	defer func() { err = errors.Join(err, freeLock(ctx, l)) }()
 	turn, stop := context.WithCancel(ctx)
@@ -244,15 +255,17 @@ func (h *handoff) measureWaiting(
 	}
 	pause(ctx, span/4)
 	if err := forgetCommands(ctx, nodes); err != nil {
-		return 0, err
+		return s, err
 	}
-	began := time.Now()
+	began, cpu := time.Now(), cpuTime()
 	pause(ctx, span)
+	s.cores = (cpuTime() - cpu).Seconds() / time.Since(began).Seconds()
 	counted, err := countCommands(ctx, nodes)
 	if err := errors.Join(err, ctx.Err()); err != nil {
-		return 0, err
+		return s, err
 	}
-	return float64(counted.sent(h.peer.plain)) / float64(waiters) / time.Since(began).Seconds(), nil
+	s.commands = float64(counted.sent(h.peer.plain)) / float64(waiters) / time.Since(began).Seconds()
+	return s, nil
 }
 
 // spans are one library's seconds per hand-off, by round; zero for a round without any.

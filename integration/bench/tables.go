@@ -41,6 +41,12 @@ func (r *results) targetTable() table {
 	for _, one := range r.targets() {
 		t.add(one.claim, one.measuredAs(), one.verdict())
 	}
+	if len(r.handoffs) == 0 {
+		t.add("hand-offs and waiting", "-", "not in this form (-form core)")
+	}
+	if len(r.elections) == 0 {
+		t.add("elections", "-", "not in this form (-form core)")
+	}
 	if !r.delayed() {
 		t.add("20 ms of added delay: within 1.35x of the ideal, 1 caller within 1.05x", "-",
 			"not in this form (-form delay)")
@@ -148,14 +154,17 @@ func (r *results) waitTable() table {
 	t := table{title: "Waiting",
 		about: fmt.Sprintf("One client holds the lock, the others wait for it, %v per round: commands"+
 			" that all of them send together, the holder's renewals included, per waiter and second; the"+
-			" median, the least and the most of %d rounds.", r.form.waitSpan, r.form.rounds),
-		header: []string{"waiters", "library", "commands per waiter and second", "least", "most"},
-		words:  []bool{false, true}}
+			" median, the least and the most of %d rounds. Cores are those of this process.",
+			r.form.waitSpan, r.form.rounds),
+		header: []string{"waiters", "library", "commands per waiter and second", "least", "most",
+			"cores"},
+		words: []bool{false, true}}
 	for _, w := range r.waits {
 		for i, p := range w.peers {
-			rate := spreadOf(w.rates[i])
+			rate := spreadOf(w.commands(i))
 			t.add(fmt.Sprint(w.waiters), p.name, fmt.Sprintf("%.2f", rate.median),
-				fmt.Sprintf("%.2f", rate.least), fmt.Sprintf("%.2f", rate.most))
+				fmt.Sprintf("%.2f", rate.least), fmt.Sprintf("%.2f", rate.most), fmt.Sprintf("%.3f",
+					median(column(w.samples[i], func(s waitSample) float64 { return s.cores }))))
 		}
 	}
 	return t

@@ -138,9 +138,9 @@ func (r *results) handoffTargets() []target {
 			" (of a lone PING)", 5, slowest/float64(r.roundTrip), slowest > 0, plainNumber))
 	}
 	for _, w := range r.waits {
-		got := median(w.rates[0])
+		got := median(w.commands(0))
 		all = append(all, atMost(fmt.Sprintf("%d waiters: under 1 command per waiter and second",
-			w.waiters), 1, got, len(w.rates[0]) > 0, plainNumber))
+			w.waiters), 1, got, len(w.samples[0]) > 0, plainNumber))
 	}
 	return all
 }

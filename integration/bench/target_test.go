@@ -57,7 +57,7 @@ func made() results {
 				{{perSecond: 10}}, {{perSecond: 20}}, {{perSecond: 5000, p50: 1}}, {{perSecond: 100}},
 			}}},
 		waits: []waitResult{{waiters: 16, peers: peers(),
-			rates: [][]float64{{0.5}, {30}, {30}, {1}, {60}}}},
+			samples: [][]waitSample{{{commands: 0.5}}, {{}}, {{}}, {{commands: 1}}, {{}}}}},
 		elections: []electionResult{{most: time.Millisecond, contenders: 2, peers: quorumPeers(),
 			tallies: []tally{{elections: 5}, {elections: 5, none: 3}, {elections: 5}}}},
 	}
