@@ -3,8 +3,11 @@ package ticksim
 import (
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
+
+	"github.com/quorumlock/quorumlock/internal/fakenode"
 )
 
 // weather makes nodes fail, a minority at a time.
@@ -14,8 +17,23 @@ type weather struct {
 	rand *rand.Rand
 }
 
-// votesAgain is how long after its start a node may give no vote: MaxTTL, and until somebody asks.
-const votesAgain = 26 * time.Second
+// votesAgain waits until a node that was started anew gives votes again. It begins to wait when it is
+// first met, which may be at the next tick only, if nobody had noticed that it was gone.
+func (v *weather) votesAgain(n *fakenode.Node) {
+	for {
+		node := n.Hash("ql:node")
+		from, err := strconv.ParseInt(node["from"], 10, 64)
+		if err == nil && node["id"] == n.Identity() && n.Now().UnixMicro() >= from {
+			break
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-v.over:
+			return
+		}
+	}
+	time.Sleep(time.Second)
+}
 
 func newWeather(w *world) *weather {
 	return &weather{world: w, rand: w.plan.rand(weatherStream)}
@@ -66,14 +84,14 @@ func (v *weather) fail(i int) {
 		time.Sleep(down)
 		n.Restart()
 		n.Faults().Down(false)
-		time.Sleep(votesAgain)
+		v.votesAgain(n)
 	case 3:
 		v.counts.nodesForgot.Add(1)
 		n.Faults().Down(true)
 		time.Sleep(down)
 		n.Forget()
 		n.Faults().Down(false)
-		time.Sleep(votesAgain)
+		v.votesAgain(n)
 	}
 	done()
 }
