@@ -40,20 +40,11 @@ func tiny() form {
 	}
 }
 
-// needServer skips where there is no redis-server, also with CI=true: "make integration" runs this
-// package too, and promises to need nothing but a container engine.
-func needServer(t *testing.T) {
-	t.Helper()
-	if _, err := redisproc.Find(); err != nil {
-		t.Skip(err)
-	}
-}
-
 // TestRuns does not judge any time: it is the command that is tested here. The runs are one after
 // the other, so that what they leave can be seen.
 func TestRuns(t *testing.T) {
 	t.Parallel()
-	needServer(t)
+	redisproc.Require(t)
 	t.Run("every workload is run and printed", everyWorkload)
 	t.Run("a run whose time is up ends soon and says so", timeIsUp)
 	t.Run("no goroutine is left", nothingLeft)
