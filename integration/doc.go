@@ -15,4 +15,7 @@
 // life.go (stop, kill, start, pause), clock.go, way.go, wire.go, ask.go, faults.go, pair.go (a
 // primary, its replica, sentinels), image.go with image/build, authority.go. Tests: one file per
 // kind of trouble; rig_test.go has what they share.
+//
+// Beside it: soak, a schedule under a nemesis ("make soak"), and bench, which measures redlock beside
+// other libraries ("make bench").
 package integration
