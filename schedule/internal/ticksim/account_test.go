@@ -239,9 +239,13 @@ func (a *account) why(id tickID) (reason string, lawful bool) {
 	at := time.UnixMilli(id.at)
 	partial := false
 	for m := range h.marks {
-		if m.state == "skip" && h.decided(m, len(a.nodes)) {
-			return a.whyPassed(id, h)
+		if m.state != "skip" || !h.decided(m, len(a.nodes)) {
+			continue
 		}
+		if what := a.lostBefore(h, m.owner); what != "" {
+			return "winner lost after its commit (" + what + "), and passed over later", true
+		}
+		return a.whyPassed(id, h)
 	}
 	for m := range h.marks {
 		p := a.processes[quorum.Identity(m.owner)]
@@ -263,6 +267,19 @@ func (a *account) why(id tickID) (reason string, lawful bool) {
 		return "undecided until Grace: nodes failing", true
 	}
 	return "nobody knows", false
+}
+
+// lostBefore is what ailed a claimer that had the tick on record before the one that passed it over: it
+// may have asked for the run lock, and what it left there was in the way.
+func (a *account) lostBefore(h *history, passedBy string) string {
+	for m := range h.marks {
+		if m.state != "run" || m.owner == passedBy || !h.decided(m, len(a.nodes)) {
+			continue
+		}
+		at := h.when[m]
+		return a.processes[quorum.Identity(m.owner)].ailed(at.Add(-2*time.Second), at.Add(2*time.Second))
+	}
+	return ""
 }
 
 // whyPassed is why a tick was passed over: whose run lock was in the way.
