@@ -13,7 +13,7 @@
 //
 //   - lock + unlock of distinct names, by callers, nodes and added delay; ours with a node in
 //     trouble (pair.go)
-//   - the ceiling: the nodes' scripts without any library (bare.go)
+//   - the ceiling: the nodes' scripts without any library (package bare)
 //   - the hand-off of one name between waiters, and what waiting costs (handoff.go)
 //   - elections: one try each at the same moment, with delayed messages (election.go)
 //   - in the full form: locks held and renewed (holding.go), ticks of many jobs at one instant
@@ -23,7 +23,7 @@
 // such, and no failure. An interrupt ends the nodes and leaves nothing behind.
 //
 // Files in reading order: main.go, form.go, stage.go, peer.go (ours.go, redsync.go, rueidislock.go,
-// redislock.go), pair.go, bare.go, handoff.go, election.go, delay.go, holding.go, ticking.go,
+// redislock.go), pair.go, handoff.go, election.go, delay.go, holding.go, ticking.go,
 // outage.go, commands.go, cpu_*.go; pure:
 // statistics.go, results.go, target.go, table.go, tables.go, chart.go, document.go; machine.go.
 package main

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quorumlock/quorumlock/internal/bare"
 	"github.com/quorumlock/quorumlock/internal/redisproc"
 )
 
@@ -158,11 +159,15 @@ func (f *field) library(
 
 func (f *field) ceiling(ctx context.Context, nodes redisproc.Nodes) (*contestant, error) {
 	return f.once(fmt.Sprintf("%s%d nodes", bareName, len(nodes)), func() (*contestant, error) {
-		b, err := openBare(ctx, nodes.Addrs())
+		b, err := bare.Open(ctx, nodes.Addrs())
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", bareName, err)
 		}
-		return &contestant{name: bareName, nodes: nodes, run: b.run, close: b.close}, nil
+		run := func(ctx context.Context, callers int, span time.Duration) (w work) {
+			w.pairs, w.err = b.Run(ctx, callers, span)
+			return w
+		}
+		return &contestant{name: bareName, nodes: nodes, run: run, close: b.Close}, nil
 	})
 }
 

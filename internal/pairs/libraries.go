@@ -11,6 +11,7 @@ import (
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	goredislib "github.com/redis/go-redis/v9"
 
+	"github.com/quorumlock/quorumlock/internal/bare"
 	"github.com/quorumlock/quorumlock/redlock"
 )
 
@@ -18,7 +19,7 @@ import (
 type library struct {
 	name string
 	pair func(ctx context.Context, name string) error
-	bare *bareScripts // instead: the nodes alone
+	bare *bare.Scripts // instead: the nodes alone
 }
 
 // open makes the libraries ready, ours first, each with connections of its own.
@@ -36,19 +37,19 @@ func open(addrs []string, s settings) (libs []library, closeAll func() error, er
 		clients[i] = goredislib.NewClient(&goredislib.Options{Addr: addr, PoolSize: s.pool})
 		pools[i] = goredis.NewPool(clients[i])
 	}
-	bare, err := openBare(context.Background(), addrs)
+	ceiling, err := bare.Open(context.Background(), addrs)
 	if err != nil {
 		return nil, nil, errors.Join(err, ours.Close())
 	}
 	sync := redsync.New(pools...)
 	libs = []library{
 		{name: "quorumlock", pair: oursPair(ours)},
-		{name: "bare scripts", bare: bare},
+		{name: "bare scripts", bare: ceiling},
 		{name: "redsync", pair: redsyncPair(sync, false)},
 		{name: "redsync fail-fast", pair: redsyncPair(sync, true)},
 	}
 	return libs, func() error {
-		err := errors.Join(ours.Close(), bare.close())
+		err := errors.Join(ours.Close(), ceiling.Close())
 		for _, client := range clients {
 			err = errors.Join(err, client.Close())
 		}

@@ -15,7 +15,7 @@
 // "bare scripts" is the ceiling: what the nodes do when the same scripts are sent in the fullest
 // calls by a loop without any logic.
 //
-// In reading order: main.go, measure.go, libraries.go, bare.go.
+// In reading order: main.go, measure.go, libraries.go; package bare.
 package main
 
 import (

@@ -1,4 +1,7 @@
-package main
+// Package bare is the ceiling that libraries are measured against: the nodes' scripts in the fullest
+// calls, pipelined, in a loop that decides nothing, keeps nothing and waits for no other node. No
+// library that asks the nodes for the same can be faster.
+package bare
 
 import (
 	"context"
@@ -14,44 +17,51 @@ import (
 	"github.com/quorumlock/quorumlock/quorum"
 )
 
-// bareScripts is the ceiling: the nodes' scripts in the fullest calls, pipelined, in a loop that
-// decides nothing, keeps nothing and waits for no other node. No library that asks the nodes for
-// the same can be faster.
-type bareScripts struct {
+// Scripts are connections to the nodes.
+type Scripts struct {
 	nodes []*redis.Client
 }
 
-// openBare connects, and fills the nodes' script caches.
-func openBare(ctx context.Context, addrs []string) (*bareScripts, error) {
-	b := &bareScripts{}
+// Open connects, and fills the nodes' script caches.
+func Open(ctx context.Context, addrs []string) (*Scripts, error) {
+	b := &Scripts{}
 	for _, addr := range addrs {
 		client := redis.NewClient(&redis.Options{Addr: addr, Protocol: 2})
 		b.nodes = append(b.nodes, client)
 		for _, s := range []*script.Script{script.Acquire, script.Release} {
 			if err := client.ScriptLoad(ctx, s.Many.Text).Err(); err != nil {
-				return nil, errors.Join(err, b.close())
+				return nil, errors.Join(err, b.Close())
 			}
 		}
 	}
 	return b, nil
 }
 
-func (b *bareScripts) close() error { return closeAll(b.nodes) }
+// Close ends the connections.
+func (b *Scripts) Close() error {
+	var errs []error
+	for _, client := range b.nodes {
+		errs = append(errs, client.Close())
+	}
+	return errors.Join(errs...)
+}
 
-// run locks and unlocks as many names as there are callers, at each node for about span. A pair is
-// done when all nodes have done it: it is counted as a part for each.
-func (b *bareScripts) run(ctx context.Context, callers int, span time.Duration) work {
+// Run locks and unlocks as many names as there are callers, at each node for about span or until ctx
+// ends, and says how many pairs that were, and the first error. A pair is done when all nodes have
+// done it: it is counted as a part for each.
+func (b *Scripts) Run(
+	ctx context.Context, callers int, span time.Duration,
+) (pairs float64, err error) {
 	var parts atomic.Int64
 	var first sync.Once
-	var w work
 	began := time.Now()
 	var wg sync.WaitGroup
 	for _, client := range b.nodes {
 		wg.Go(func() {
-			rounds := newBareRounds(callers)
+			all := newRounds(callers)
 			for time.Since(began) < span && ctx.Err() == nil {
-				if err := rounds.run(ctx, client); err != nil {
-					first.Do(func() { w.err = err })
+				if failed := all.run(ctx, client); failed != nil {
+					first.Do(func() { err = failed })
 					return
 				}
 				parts.Add(int64(callers))
@@ -59,20 +69,20 @@ func (b *bareScripts) run(ctx context.Context, callers int, span time.Duration) 
 		})
 	}
 	wg.Wait()
-	w.pairs = float64(parts.Load()) / float64(len(b.nodes))
-	return w
+	return float64(parts.Load()) / float64(len(b.nodes)), err
 }
 
-// bareRounds are the calls for some names, made once.
-type bareRounds struct {
+// rounds are the calls for some names, made once.
+type rounds struct {
 	locks, unlocks [][]any
 	fencing        []*uint64 // proposed; grows each time
 }
 
-func newBareRounds(names int) *bareRounds {
-	r := &bareRounds{}
+func newRounds(names int) *rounds {
+	r := &rounds{}
 	for from := 0; from < names; from += script.MaxMany {
-		lock, unlock := &bareCall{script: script.Acquire}, &bareCall{script: script.Release}
+		lock := newCall(script.Acquire)
+		unlock := newCall(script.Release)
 		for i := from; i < min(from+script.MaxMany, names); i++ {
 			name, token := fmt.Sprintf("bare/%d/%d", names, i), quorum.NewToken("bare")
 			fencing := uint64(time.Now().UnixMicro())
@@ -89,7 +99,7 @@ func newBareRounds(names int) *bareRounds {
 }
 
 // run sends one pipeline that locks and one that unlocks, and sees that every lock was granted.
-func (r *bareRounds) run(ctx context.Context, client *redis.Client) error {
+func (r *rounds) run(ctx context.Context, client *redis.Client) error {
 	for _, fencing := range r.fencing {
 		*fencing++
 	}
@@ -117,14 +127,16 @@ func (r *bareRounds) run(ctx context.Context, client *redis.Client) error {
 	return nil
 }
 
-// A bareCall is a call for many locks in the making.
-type bareCall struct {
+// A call is a call for many locks in the making.
+type call struct {
 	script              *script.Script
 	keys, others        []any // of the first lock, of those after it
 	ownArgs, othersArgs []any
 }
 
-func (c *bareCall) add(keys, args []any) {
+func newCall(s *script.Script) *call { return &call{script: s} }
+
+func (c *call) add(keys, args []any) {
 	if c.keys == nil {
 		c.keys, c.ownArgs = keys, args
 		return
@@ -133,7 +145,7 @@ func (c *bareCall) add(keys, args []any) {
 }
 
 // args are what goes over the wire, with the keys and arguments that all locks share.
-func (c *bareCall) args(sharedKeys, sharedArgs []any) []any {
+func (c *call) args(sharedKeys, sharedArgs []any) []any {
 	keys := len(c.keys) + len(sharedKeys) + len(c.others)
 	all := []any{"evalsha", c.script.Many.SHA, keys}
 	for _, part := range [][]any{c.keys, sharedKeys, c.others, c.ownArgs, sharedArgs, c.othersArgs} {
