@@ -358,7 +358,8 @@ func TestLockRefuses(t *testing.T) {
 			t.Errorf("no such job: got %v", err)
 		}
 		p.stop()
-		for _, opt := range []LockerOption{nil, WithGrace(0), WithSpacing(-1), WithSpacing(time.Hour)} {
+		for _, opt := range []LockerOption{nil, WithGrace(0), WithGrace(1), WithSpacing(-1),
+			WithSpacing(time.Hour)} {
 			if _, err := NewLocker(f.client("b", 0), opt); !errors.Is(err, redlock.ErrInvalid) {
 				t.Errorf("NewLocker: got %v", err)
 			}

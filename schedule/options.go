@@ -90,25 +90,29 @@ func (f lockerOption) applyLocker(o *lockerOptions) { f(o) }
 // A GraceOption is for a job and for a Locker.
 type GraceOption struct{ grace time.Duration }
 
-// WithGrace is how long after its instant a tick may still be started, by the nodes' clocks; more
-// than 0, and more than a claim takes, a few round trips, or no tick is ever run. Default until the
-// job's next instant, at most 30 s. More than that instant is of no use:
-// from then on the next tick is what is claimed. A quarter of it, within bounds, is how long a
-// claim outlives a replica that dies with it. Use the same on all replicas.
+// leastGrace is the shortest that nodes can tell: they count milliseconds.
+const leastGrace = time.Millisecond
+
+// WithGrace is how long after its instant a tick may still be started, by the nodes' clocks: at
+// least 1 ms, and more than a claim takes, a few round trips, or no tick is ever run. Default until
+// the job's next instant, at most 30 s. More than that instant is of no use: from then on the next
+// tick is what is claimed. A quarter of it, within bounds, is how long a claim outlives a replica
+// that dies with it. Use the same on all replicas.
 func WithGrace(d time.Duration) GraceOption { return GraceOption{d} }
 
 func (g GraceOption) applyJob(o *jobOptions) {
-	o.grace = g.grace
-	if g.grace <= 0 {
-		o.faults = append(o.faults, invalid("WithGrace(%v): must be positive", g.grace))
-	}
+	o.grace, o.faults = g.grace, append(o.faults, g.faults()...)
 }
 
 func (g GraceOption) applyLocker(o *lockerOptions) {
-	o.grace = g.grace
-	if g.grace <= 0 {
-		o.faults = append(o.faults, invalid("WithGrace(%v): must be positive", g.grace))
+	o.grace, o.faults = g.grace, append(o.faults, g.faults()...)
+}
+
+func (g GraceOption) faults() []error {
+	if g.grace < leastGrace {
+		return []error{invalid("WithGrace(%v): must be at least %v", g.grace, leastGrace)}
 	}
+	return nil
 }
 
 // WithOverlap says what becomes of a tick while a run of the job is under way. Default

@@ -60,6 +60,7 @@ func TestAddRefuses(t *testing.T) {
 				gocron.OneTimeJob(gocron.OneTimeJobStartDateTime(time.Now().Add(time.Hour))),
 				[]JobOption{WithStartAt(time.Now().Add(2 * time.Hour))}, "WithStartAt"},
 			"no grace":     {"j", everySecond(), []JobOption{WithGrace(0)}, "WithGrace"},
+			"tiny grace":   {"j", everySecond(), []JobOption{WithGrace(1)}, "at least 1ms"},
 			"an overlap":   {"j", everySecond(), []JobOption{WithOverlap(7)}, "WithOverlap"},
 			"a nil option": {"j", everySecond(), []JobOption{nil}, "nil"},
 			"stopped":      {"j", everySecond(), []JobOption{WithStopAt(past)}, "WithStopAt"},
