@@ -1,11 +1,13 @@
 package integration
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,23 +25,29 @@ import (
 // it.
 type brokenEngine struct {
 	file, old, new string
-	ttl            time.Duration
+	nodes          int
+	ttl, timeout   time.Duration // NodeTimeout
 	play           func(w *witness, cfg redlock.Config)
 }
 
 var brokenEngines = map[string]brokenEngine{
 	"majority off by one": {
 		file: "quorum/majority.go", old: "return n/2 + 1", new: "return max(n/2, 1)",
-		ttl: 30 * time.Second, play: playMajority,
+		nodes: 5, ttl: 30 * time.Second, timeout: time.Second, play: playMajority,
 	},
 	"release without owner check": {
 		file: "internal/script/release.lua", old: "if holder ~= owner then", new: "if holder == '' then",
-		ttl: 30 * time.Second, play: playRelease,
+		nodes: 5, ttl: 30 * time.Second, timeout: time.Second, play: playRelease,
 	},
 	"nodes without the key counted": {
 		file: "quorum/hold.go", old: "case t.Ours >= quorum:\n\t\treturn HoldKept",
-		new: "case t.Ours+t.Nobody >= quorum:\n\t\treturn HoldKept",
-		ttl: 6 * time.Second, play: playExtend,
+		new:   "case t.Ours+t.Nobody >= quorum:\n\t\treturn HoldKept",
+		nodes: 5, ttl: 6 * time.Second, timeout: time.Second, play: playExtend,
+	},
+	"planted keys counted": {
+		file: "internal/script/extend.lua", old: "if not holder then\n    return '0', ''",
+		new:   "if not holder then\n    redis.call('SET', lock, owner, 'PX', ttl)\n    return '+', ''",
+		nodes: 3, ttl: 32 * time.Second, timeout: 8 * time.Second, play: playPlant,
 	},
 }
 
@@ -91,6 +99,68 @@ func playExtend(w *witness, cfg redlock.Config) {
 	w.looks(0, first)
 }
 
+// playPlant: a node has voted for the rival and forgets it, before the rival has the rest of its
+// votes; then the first holder's extend comes to that node (protocol review, P1).
+func playPlant(w *witness, cfg redlock.Config) {
+	a, toA := w.apart(cfg)
+	b := w.open(cfg)
+	for _, c := range []*redlock.Client{a, b, a} { // so that both know the nodes, and have one token
+		l := w.takeWithin(cfg.NodeTimeout, c, "k")
+		w.free(l)
+		w.gone(cfg.NodeTimeout, "k")
+	}
+	first, ok := w.gains(0, a, redlock.WithoutRenewal())
+	if !ok {
+		w.Fatal("the first has no lock")
+	}
+	// Where tokens differ the rival would have to raise one, on a node that has forgotten its key.
+	w.within(cfg.NodeTimeout, "all nodes have the first's key and one token", func() bool {
+		var tokens []any
+		for _, n := range w.Nodes {
+			token, err := n.Do(w.Context(), "HGET", "ql:h:k", "token")
+			w.must(err)
+			tokens = append(tokens, token)
+		}
+		return len(slices.Compact(tokens)) == 1 && !slices.Contains(w.keys("k"), "")
+	})
+	w.must(toA[2].Cut())
+	w.do(1, "DEL", "k") // a minority may lose it
+
+	// The rival asks the last node while the first's key is there; the node is frozen, and comes to
+	// it when that has ended.
+	left, err := w.Nodes[2].Do(w.Context(), "PTTL", "k")
+	w.must(err)
+	ends := time.Now().Add(time.Duration(left.(int64)) * time.Millisecond)
+	w.within(cfg.TTL, "it is time for the rival", func() bool {
+		return time.Until(ends) < cfg.NodeTimeout-time.Second
+	})
+	w.must(w.Nodes[2].Pause())
+	rival := make(chan struct{})
+	go func() { // until it ends, nobody else writes down anything
+		defer close(rival)
+		w.gains(1, b, redlock.WithoutRenewal())
+	}()
+	w.within(cfg.NodeTimeout, "the rival has a vote", func() bool {
+		owner, err := w.Nodes[0].Do(w.Context(), "GET", "k")
+		return err == nil && owner != nil
+	})
+	w.take(b, "behind it") // so the rival has heard of the vote
+	each(w.rig, 1, w.Nodes, (*Node).Kill)
+	each(w.rig, 1, w.Nodes, (*Node).StartEmpty)
+	for first.Remaining() > 0 {
+		ctx, cancel := context.WithTimeout(w.Context(), 200*time.Millisecond)
+		err := first.Extend(ctx)
+		cancel()
+		if err == nil {
+			break
+		}
+	}
+	w.within(cfg.NodeTimeout, "the first's key has ended", func() bool { return time.Until(ends) < 0 })
+	w.must(w.Nodes[2].Unpause())
+	<-rival
+	w.looks(0, first)
+}
+
 // playVariable says which one TestPlay is to play; it is for binaries with a broken engine.
 const playVariable = "QUORUMLOCK_PLAY"
 
@@ -110,9 +180,9 @@ func TestPlay(t *testing.T) {
 // name keeps their pictures apart.
 func (e brokenEngine) verdict(t *testing.T, name string) porcupine.CheckResult {
 	t.Helper()
-	w := &witness{rig: on(t, 5)}
+	w := &witness{rig: on(t, e.nodes)}
 	w.admitted(redlock.Config{TTL: e.ttl})
-	e.play(w, redlock.Config{TTL: e.ttl, NodeTimeout: time.Second})
+	e.play(w, redlock.Config{TTL: e.ttl, NodeTimeout: e.timeout})
 	result, picture, err := w.history.check("engine-" + strings.ReplaceAll(name, " ", "-"))
 	w.must(err)
 	if picture != "" {
