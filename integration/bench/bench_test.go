@@ -26,13 +26,13 @@ func tiny() form {
 		pairs: []pairCell{
 			{nodes: 3, callers: 2, delay: 2 * time.Millisecond},
 			{nodes: 5, callers: 1, bare: true},
-			{nodes: 5, callers: 64, bare: true, troubles: []trouble{oneDead, oneFrozen}},
+			{nodes: 5, callers: 64, bare: true, troubles: []trouble{oneDead, oneFrozen, oneSlow}},
 		},
 		handoffs: []handoffCell{{2, 3}, {6, 1}}, handoffSpan: 100 * time.Millisecond,
 		waiting: 3, waitSpan: 50 * time.Millisecond,
 		campaigns: []campaign{{most: time.Millisecond, contenders: []int{2}, elections: 2}},
 		holdings:  []int{50}, holdTTL: 2 * time.Second,
-		ticks: []tickCell{{2, 3}}, tickRounds: 1,
+		ticks: []tickCell{{2, 3}, {2, 1}}, tickRounds: 1,
 		outages: []outageCell{
 			{trouble: oneDead, callers: 2, span: 60 * time.Millisecond},
 			{trouble: oneFrozen, callers: 2, span: 60 * time.Millisecond},
@@ -60,7 +60,8 @@ func everyWorkload(t *testing.T) {
 	}
 	t.Log(out.String())
 	for _, want := range []string{"Targets", "Lock + unlock", "Hand-off", "Waiting", "Elections",
-		"Held locks", "Ticks", "comes back", oursName, oursIn(oneDead), oursIn(oneFrozen), bareName,
+		"Held locks", "Ticks", "comes back", oursName, oursIn(oneDead), oursIn(oneFrozen), oursIn(oneSlow),
+		bareName,
 		"redsync fail-fast", rueidislockName, "redislock (one node)"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not printed", want)
@@ -149,8 +150,8 @@ func TestAFormHasTheNodesItNeeds(t *testing.T) {
 	if got := f.nodes(); got != 5 {
 		t.Errorf("%d nodes, want 5", got)
 	}
-	if got := f.troubles(); len(got) != 2 {
-		t.Errorf("troubles %q, want two", got)
+	if got := f.troubles(); len(got) != 3 {
+		t.Errorf("troubles %q, want three", got)
 	}
 	f = form{pairs: []pairCell{{nodes: 7}}}
 	if got := f.nodes(); got != 7 {
@@ -164,8 +165,8 @@ func TestTheFullFormHasAllOfTheOthers(t *testing.T) {
 	if got, want := len(f.pairs), len(core.pairs)+len(delayed.pairs); got != want {
 		t.Errorf("%d cells of pairs, want %d", got, want)
 	}
-	if got := len(f.troubles()); got != 4 {
-		t.Errorf("%d troubles, want 4: one and two nodes, dead and frozen", got)
+	if got := len(f.troubles()); got != 6 {
+		t.Errorf("%d troubles, want 6: one and two nodes, dead, frozen and slow", got)
 	}
 	if len(core.troubles()) != 2 {
 		t.Error("core has changed with it")

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/quorumlock/quorumlock/internal/delay"
 )
 
 // A tally is what became of a number of elections of one kind.
@@ -87,8 +89,8 @@ func (c *campaign) electorate(
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for i := range contenders {
-		network := newDelay(0, c.most, seed+uint64(1000*contenders+i))
-		one, err := p.open(ctx, addrs, network.dial)
+		network := delay.New(0, c.most, seed+uint64(1000*contenders+i))
+		one, err := p.open(ctx, addrs, network.Dial)
 		if err != nil {
 			return all, fmt.Errorf("%s: %w", p.name, err)
 		}

@@ -42,15 +42,23 @@ const (
 	oneFrozen trouble = "one of five nodes frozen" // stopped: it takes connections, answers nothing
 	twoDead   trouble = "two of five nodes dead"
 	twoFrozen trouble = "two of five nodes frozen"
+	oneSlow   trouble = "one of five nodes 50 ms away" // each round trip to it takes that much longer
+	twoSlow   trouble = "two of five nodes 50 ms away"
 )
+
+// slowness is how much longer a round trip to a slow node takes.
+const slowness = 50 * time.Millisecond
 
 // nodes is how many of the five have the trouble.
 func (t trouble) nodes() int {
-	if t == twoDead || t == twoFrozen {
+	if t == twoDead || t == twoFrozen || t == twoSlow {
 		return 2
 	}
 	return 1
 }
+
+// isSlow reports whether the trouble is one of the way, on nodes that are sound.
+func (t trouble) isSlow() bool { return t == oneSlow || t == twoSlow }
 
 // A pairCell is one place to measure lock + unlock in.
 type pairCell struct {
@@ -145,7 +153,7 @@ func full() form {
 	f.pairs = nil
 	for _, c := range core.pairs {
 		if len(c.troubles) > 0 {
-			c.troubles = []trouble{oneDead, oneFrozen, twoDead, twoFrozen}
+			c.troubles = []trouble{oneDead, oneFrozen, oneSlow, twoDead, twoFrozen, twoSlow}
 		}
 		f.pairs = append(f.pairs, c)
 	}

@@ -49,7 +49,9 @@ func hold(
 ) (r holdingResult, err error) {
 	nodes := s.healthy[:usualNodes]
 	book := newRenewals(locks, ttl)
-	c, err := redlock.New(redlock.Config{Addrs: nodes.Addrs(), TTL: ttl,
+	// The longest NodeTimeout there is: Close frees what it can within four of them, and 100,000
+	// locks are more than it can with the default.
+	c, err := redlock.New(redlock.Config{Addrs: nodes.Addrs(), TTL: ttl, NodeTimeout: ttl / 4,
 		Logger: slog.New(slog.DiscardHandler), Observer: book.observer()})
 	if err != nil {
 		return r, err

@@ -23,9 +23,9 @@
 // such, and no failure. An interrupt ends the nodes and leaves nothing behind.
 //
 // Files in reading order: main.go, form.go, stage.go, peer.go (ours.go, redsync.go, rueidislock.go,
-// redislock.go), pair.go, handoff.go, election.go, delay.go, holding.go, ticking.go,
-// outage.go, commands.go, cpu_*.go; pure:
-// statistics.go, results.go, target.go, table.go, tables.go, chart.go, document.go; machine.go.
+// redislock.go), pair.go, handoff.go, election.go, holding.go, ticking.go, outage.go, commands.go,
+// cpu_*.go; pure: statistics.go, results.go, target.go, table.go, tables.go, chart.go, document.go;
+// machine.go.
 package main
 
 import (

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/quorumlock/quorumlock/internal/bare"
+	"github.com/quorumlock/quorumlock/internal/delay"
 	"github.com/quorumlock/quorumlock/internal/redisproc"
 )
 
@@ -108,7 +111,7 @@ func (f *field) lineUp(ctx context.Context, cell pairCell, oneNode bool) ([]*con
 		if p.oneNode && (!oneNode || cell.nodes != usualNodes || cell.delay > 0) {
 			continue // the number of nodes is nothing to them, and they take no dialer here
 		}
-		c, err := f.library(ctx, p, p.name, nodes, nodes, cell.delay)
+		c, err := f.library(ctx, p, p.name, cell.place(), nodes, nodes, cell.dialer())
 		if err != nil {
 			return nil, err
 		}
@@ -122,8 +125,12 @@ func (f *field) lineUp(ctx context.Context, cell pairCell, oneNode bool) ([]*con
 		line = append(line, c)
 	}
 	for _, t := range cell.troubles {
-		c, err := f.library(ctx, peers()[0], oursIn(t), f.stage.broken[t], f.stage.answering(t),
-			cell.delay)
+		nodes, answering := f.stage.in(t)
+		dial := cell.dialer()
+		if t.isSlow() {
+			dial = slowTo(nodes[len(nodes)-t.nodes():].Addrs())
+		}
+		c, err := f.library(ctx, peers()[0], oursIn(t), cell.place(), nodes, answering, dial)
 		if err != nil {
 			return nil, err
 		}
@@ -132,17 +139,35 @@ func (f *field) lineUp(ctx context.Context, cell pairCell, oneNode bool) ([]*con
 	return line, nil
 }
 
+// place tells apart what a cell's contestants are made for.
+func (c pairCell) place() string { return fmt.Sprintf("%d nodes, %v", c.nodes, c.delay) }
+
+// dialer connects over the cell's network; nil: without delay.
+func (c pairCell) dialer() dialer {
+	if c.delay == 0 {
+		return nil
+	}
+	return delay.New(c.delay/2, c.delay/2, seed).Dial
+}
+
+// slowTo connects to these nodes over a slow way, and to the others at once.
+func slowTo(addrs []string) dialer {
+	slow := delay.New(slowness/2, slowness/2, seed)
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if slices.Contains(addrs, addr) {
+			return slow.Dial(ctx, network, addr)
+		}
+		var plain net.Dialer
+		return plain.DialContext(ctx, network, addr)
+	}
+}
+
 // library makes a contestant of a library on some nodes, and lets it take a lock: that opens
 // connections and fills the nodes' script caches.
-func (f *field) library(
-	ctx context.Context, p peer, name string, nodes, counting redisproc.Nodes, added time.Duration,
+func (f *field) library(ctx context.Context, p peer, name, place string,
+	nodes, counting redisproc.Nodes, dial dialer,
 ) (*contestant, error) {
-	place := fmt.Sprintf("%d nodes, %v", len(nodes), added)
 	return f.once(name+place, func() (*contestant, error) {
-		var dial dialer
-		if added > 0 {
-			dial = newDelay(added/2, added/2, seed).dial
-		}
 		c, err := p.open(ctx, p.addrs(nodes.Addrs()), dial)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -77,6 +78,9 @@ func (p *peer) key(parts ...any) string {
 	}
 	return name
 }
+
+// A dialer connects to a node, for redis.Options.Dialer; nil: without delay.
+type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // dialAll makes go-redis clients for the nodes with that dialer, as a service would that knows
 // what it wants of them: no silent repeats, deadlines of contexts kept, and as many connections as

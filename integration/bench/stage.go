@@ -14,7 +14,7 @@ import (
 // A stage is the redis-server processes that a run needs, on loopback, on ports that were free.
 type stage struct {
 	healthy redisproc.Nodes             // who needs fewer takes the first
-	broken  map[trouble]redisproc.Nodes // five each, the last of them in trouble
+	broken  map[trouble]redisproc.Nodes // five each, the last of them dead or frozen
 }
 
 // startStage starts the nodes, has them vote at once, and brings the trouble about. ctx bounds the
@@ -30,6 +30,9 @@ func startStage(ctx context.Context, f *form) (s *stage, err error) {
 		return s, err
 	}
 	for _, t := range f.troubles() {
+		if t.isSlow() {
+			continue
+		}
 		nodes, err := startNodes(ctx, usualNodes)
 		s.broken[t] = nodes
 		if err != nil {
@@ -63,10 +66,14 @@ func (t trouble) befall(n *redisproc.Node) error {
 	return fmt.Errorf("no such trouble: %q", t)
 }
 
-// answering are those of the nodes with a trouble that can be asked.
-func (s *stage) answering(t trouble) redisproc.Nodes {
-	nodes := s.broken[t]
-	return nodes[:len(nodes)-t.nodes()]
+// in are the nodes with a trouble, the last ones, and among them those that can be asked.
+func (s *stage) in(t trouble) (nodes, answering redisproc.Nodes) {
+	if t.isSlow() {
+		nodes = s.healthy[:usualNodes]
+		return nodes, nodes
+	}
+	nodes = s.broken[t]
+	return nodes, nodes[:len(nodes)-t.nodes()]
 }
 
 func (s *stage) close() error {

@@ -212,10 +212,11 @@ func (r *results) tickTable() table {
 		about: fmt.Sprintf("So many replicas, each with a client and a scheduler of its own, have the"+
 			" same jobs, all due at one instant, OverlapAllow, %d nodes, %d instants. Times are from the"+
 			" instant to the start of the run: of the last job, and the median of all; medians of the"+
-			" instants. Commands are per tick, of all replicas at all nodes. The replicas with the"+
-			" fewest and the most runs show who gets them.", usualNodes, r.form.tickRounds),
+			" instants. Commands are per tick, of all replicas at all nodes; where there is one job, also"+
+			" those of the replica that ran it, and of each other one. The replicas with the fewest and"+
+			" the most runs show who gets them.", usualNodes, r.form.tickRounds),
 		header: []string{"replicas", "jobs", "all run after", "fastest", "slowest", "p50",
-			"commands/tick", "fewest", "most", "missing", "repeated"}}
+			"commands/tick", "winner", "a loser", "fewest", "most", "missing", "repeated"}}
 	for _, c := range r.ticks {
 		took := spreadOf(column(c.samples, func(s tickSample) time.Duration { return s.took }))
 		var missing, repeated int
@@ -227,11 +228,21 @@ func (r *results) tickTable() table {
 			millis(median(column(c.samples, func(s tickSample) time.Duration { return s.p50 }))),
 			fmt.Sprintf("%.1f",
 				median(column(c.samples, func(s tickSample) float64 { return s.commands }))),
+			commandsOf(c.samples, func(s tickSample) float64 { return s.winner }),
+			commandsOf(c.samples, func(s tickSample) float64 { return s.loser }),
 			whole(column(c.samples, func(s tickSample) float64 { return float64(s.least) })),
 			whole(column(c.samples, func(s tickSample) float64 { return float64(s.most) })),
 			fmt.Sprint(missing), fmt.Sprint(repeated))
 	}
 	return t
+}
+
+// commandsOf is a share of the commands, where it was counted.
+func commandsOf(samples []tickSample, of func(tickSample) float64) string {
+	if n := median(column(samples, of)); n > 0 {
+		return fmt.Sprintf("%.0f", n)
+	}
+	return "-"
 }
 
 func (r *results) outageTable() table {

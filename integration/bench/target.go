@@ -93,7 +93,7 @@ func (r *results) pairTargets() []target {
 				countOf(c.cell.callers, "caller"), targetDelay, limit), limit, got, ok, times))
 		}
 		for _, t := range c.cell.troubles {
-			if t.nodes() > 1 {
+			if t.nodes() > 1 || t.isSlow() {
 				continue // there is no target for it
 			}
 			got, ok := ratio(c.times(oursName), c.times(oursIn(t)))

@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-co-op/gocron/v2"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/quorumlock/quorumlock/redlock"
 	"github.com/quorumlock/quorumlock/schedule"
@@ -24,6 +26,8 @@ type tickSample struct {
 	took     time.Duration // from the instant to the start of the last run
 	p50      time.Duration // of all runs
 	commands float64       // per tick, at all nodes together
+	winner   float64       // of them, those of the replica that ran the only job
+	loser    float64       // and of each of the others, on the average
 	least    int           // of the replicas' runs: fairness
 	most     int
 	missing  int // jobs that did not run
@@ -72,7 +76,8 @@ func (c tickCell) measure(ctx context.Context, s *stage, round int) (r tickSampl
 		}
 	}()
 	for i := range c.replicas {
-		one, err := newTickReplica(nodes.Addrs(), func(e schedule.TickEvent) { runs.add(i, e) })
+		one, err := newTickReplica(ctx, nodes.Addrs(), c.jobs == 1,
+			func(e schedule.TickEvent) { runs.add(i, e) })
 		if err != nil {
 			return r, err
 		}
@@ -85,6 +90,9 @@ func (c tickCell) measure(ctx context.Context, s *stage, round int) (r tickSampl
 	pause(ctx, time.Until(at.Add(-200*time.Millisecond)))
 	if err := forgetCommands(ctx, nodes); err != nil {
 		return r, err
+	}
+	for _, one := range replicas {
+		one.asked.commands.Store(0)
 	}
 	waiting, cancel := context.WithDeadline(ctx, at.Add(tickGrace))
 	defer cancel()
@@ -99,6 +107,9 @@ func (c tickCell) measure(ctx context.Context, s *stage, round int) (r tickSampl
 	}
 	r = runs.sample()
 	r.commands = float64(counted.sent(nil)) / float64(c.jobs)
+	if c.jobs == 1 {
+		r.winner, r.loser = runs.shares(replicas)
+	}
 	return r, nil
 }
 
@@ -138,27 +149,73 @@ func (c tickCell) prepare(replicas []*tickReplica, round int) (at time.Time, err
 
 // A tickReplica is what one process of a service has.
 type tickReplica struct {
+	asked     asked
+	own       []*redis.Client // counted ones; none: redlock dials for itself
 	client    *redlock.Client
 	scheduler *schedule.Scheduler
 }
 
-func newTickReplica(addrs []string, started func(schedule.TickEvent)) (*tickReplica, error) {
-	client, err := redlock.New(redlock.Config{Addrs: addrs, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return nil, err
+// newTickReplica makes a replica. If its commands are to be counted, it has clients of its own.
+func newTickReplica(ctx context.Context, addrs []string, counted bool,
+	started func(schedule.TickEvent),
+) (r *tickReplica, err error) {
+	r = &tickReplica{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.close())
+		}
+	}()
+	cfg := redlock.Config{Logger: slog.New(slog.DiscardHandler)}
+	if counted {
+		r.own = dialAll(addrs, nil)
+		for _, c := range r.own {
+			c.AddHook(&r.asked)
+		}
+		cfg.Clients = r.own
+	} else {
+		cfg.Addrs = addrs
 	}
-	scheduler, err := schedule.New(client, schedule.WithLocation(time.UTC),
+	if r.client, err = redlock.New(cfg); err != nil {
+		return r, err
+	}
+	r.scheduler, err = schedule.New(r.client, schedule.WithLocation(time.UTC),
 		schedule.WithObserver(&schedule.Observer{Started: started}))
-	if err != nil {
-		return nil, errors.Join(err, client.Close())
-	}
-	return &tickReplica{client: client, scheduler: scheduler}, nil
+	return r, err
 }
 
 func (r *tickReplica) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	return errors.Join(r.scheduler.Shutdown(ctx), r.client.Close())
+	var errs []error
+	if r.scheduler != nil {
+		errs = append(errs, r.scheduler.Shutdown(ctx))
+	}
+	if r.client != nil {
+		errs = append(errs, r.client.Close())
+	}
+	return errors.Join(append(errs, closeAll(r.own))...)
+}
+
+// asked counts the commands that clients send: it is a hook of theirs.
+type asked struct{ commands atomic.Int64 }
+
+// DialHook counts nothing.
+func (a *asked) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook counts a command.
+func (a *asked) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		a.commands.Add(1)
+		return next(ctx, cmd)
+	}
+}
+
+// ProcessPipelineHook counts those of a pipeline.
+func (a *asked) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		a.commands.Add(int64(len(cmds)))
+		return next(ctx, cmds)
+	}
 }
 
 // A runTally has the runs of one instant.
@@ -187,6 +244,22 @@ func (t *runTally) add(replica int, e schedule.TickEvent) {
 	if t.ran[e.Tick.Job] == 1 && len(t.ran) == t.jobs {
 		close(t.complete)
 	}
+}
+
+// shares are the commands of the replica that won the only job, and of each of the others on the
+// average.
+func (t *runTally) shares(replicas []*tickReplica) (winner, loser float64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, one := range replicas {
+		n := float64(one.asked.commands.Load())
+		if t.wins[i] > 0 {
+			winner += n
+		} else {
+			loser += n / float64(len(replicas)-1)
+		}
+	}
+	return winner, loser
 }
 
 func (t *runTally) sample() tickSample {

@@ -33,3 +33,17 @@ func TestRunsAreCountedByJobAndReplica(t *testing.T) {
 		t.Error("not complete, though all have run")
 	}
 }
+
+func TestTheWinnersCommandsAreToldFromTheLosers(t *testing.T) {
+	t.Parallel()
+	runs := newRunTally(3, 1)
+	runs.add(1, schedule.TickEvent{Tick: schedule.Tick{Job: "a"}})
+	replicas := make([]*tickReplica, 3)
+	for i, n := range []int64{4, 30, 8} {
+		replicas[i] = &tickReplica{}
+		replicas[i].asked.commands.Store(n)
+	}
+	if winner, loser := runs.shares(replicas); winner != 30 || loser != 6 {
+		t.Errorf("the winner %v, a loser %v; want 30 and 6", winner, loser)
+	}
+}

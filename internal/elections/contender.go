@@ -14,6 +14,7 @@ import (
 	goredislib "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/quorumlock/quorumlock/internal/delay"
 	"github.com/quorumlock/quorumlock/internal/door"
 	"github.com/quorumlock/quorumlock/quorum"
 	"github.com/quorumlock/quorumlock/redlock"
@@ -37,7 +38,7 @@ func newReplica(addrs []string, seed uint64, s settings) (*replica, error) {
 	for i, addr := range addrs {
 		client := goredislib.NewClient(&goredislib.Options{
 			Addr:                     addr,
-			Dialer:                   newDelay(s.delay, seed+uint64(i)).dial,
+			Dialer:                   delay.New(0, s.delay, seed+uint64(i)).Dial,
 			MaxRetries:               -1,
 			ContextTimeoutEnabled:    true,
 			Protocol:                 2,

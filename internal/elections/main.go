@@ -6,7 +6,7 @@
 //
 // The exit status is 1 if an election of ours had no winner or two.
 //
-// In reading order: main.go, election.go, contender.go, delay.go.
+// In reading order: main.go, election.go, contender.go; package delay.
 package main
 
 import (

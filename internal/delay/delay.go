@@ -1,4 +1,6 @@
-package main
+// Package delay is a slow network for measurements: a dialer whose connections hold up what goes
+// over them.
+package delay
 
 import (
 	"context"
@@ -9,37 +11,35 @@ import (
 	"time"
 )
 
-// dialer connects to a node, for redis.Options.Dialer; nil: without delay.
-type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
-
-// A delay holds up every message by a random time between least and most, on its way there and on
+// A Network holds up every message by a random time between least and most, on its way there and on
 // its way back, alike for all that dial through it.
-type delay struct {
+type Network struct {
 	least, most time.Duration
 
 	mu     sync.Mutex // guards random
 	random *rand.Rand
 }
 
-func newDelay(least, most time.Duration, seed uint64) *delay {
-	return &delay{least: least, most: most, random: rand.New(rand.NewPCG(seed, 0))}
+// New is a network whose delays are those of the seed.
+func New(least, most time.Duration, seed uint64) *Network {
+	return &Network{least: least, most: most, random: rand.New(rand.NewPCG(seed, 0))}
 }
 
-// dial is a dialer.
-func (d *delay) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+// Dial is for redis.Options.Dialer.
+func (n *Network) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	var plain net.Dialer
 	conn, err := plain.DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
-	return &slowConn{Conn: conn, delay: d}, nil
+	return &slowConn{Conn: conn, network: n}, nil
 }
 
 // pass takes the time that a message is under way.
-func (d *delay) pass() {
-	d.mu.Lock()
-	span := d.least + time.Duration(d.random.Int64N(int64(d.most-d.least)+1))
-	d.mu.Unlock()
+func (n *Network) pass() {
+	n.mu.Lock()
+	span := n.least + time.Duration(n.random.Int64N(int64(n.most-n.least)+1))
+	n.mu.Unlock()
 	if span > 0 {
 		time.Sleep(span)
 	}
@@ -51,13 +51,13 @@ func (d *delay) pass() {
 // unasked is not held up: this is for calls and their answers.)
 type slowConn struct {
 	net.Conn
-	delay   *delay
+	network *Network
 	writing atomic.Bool // the latest piece was written, not read
 }
 
 func (c *slowConn) Write(b []byte) (int, error) {
 	if !c.writing.Swap(true) {
-		c.delay.pass()
+		c.network.pass()
 	}
 	return c.Conn.Write(b)
 }
@@ -65,7 +65,7 @@ func (c *slowConn) Write(b []byte) (int, error) {
 func (c *slowConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 && c.writing.Swap(false) {
-		c.delay.pass()
+		c.network.pass()
 	}
 	return n, err
 }

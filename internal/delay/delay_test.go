@@ -1,4 +1,4 @@
-package main
+package delay
 
 import (
 	"io"
@@ -15,8 +15,8 @@ func TestAMessageIsHeldUpOnceEachWay(t *testing.T) {
 		near, far := net.Pipe()
 		defer near.Close()
 		defer far.Close()
-		d := newDelay(10*time.Millisecond, 10*time.Millisecond, 1)
-		c := &slowConn{Conn: near, delay: d}
+		n := New(10*time.Millisecond, 10*time.Millisecond, 1)
+		c := &slowConn{Conn: near, network: n}
 		go func() {
 			for range 2 {
 				piece := make([]byte, 1)
@@ -54,11 +54,11 @@ func TestAMessageIsHeldUpOnceEachWay(t *testing.T) {
 func TestDelaysLieBetweenTheirBounds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDelay(time.Millisecond, 3*time.Millisecond, 1)
+		n := New(time.Millisecond, 3*time.Millisecond, 1)
 		seen := map[time.Duration]bool{}
 		for range 50 {
 			began := time.Now()
-			d.pass()
+			n.pass()
 			took := time.Since(began)
 			if took < time.Millisecond || took > 3*time.Millisecond {
 				t.Fatalf("%v, want 1 to 3 ms", took)
