@@ -119,7 +119,7 @@ func TestRestartsUnderWarmPools(t *testing.T) {
 			r.must(r.Nodes[i].Kill(), r.Nodes[i].StartEmpty())
 		}
 	}
-	r.must(c.Admit(t.Context())) // not the guard is tested here
+	r.admit(c) // not the guard is tested here
 	failed := 0
 	for range 5 {
 		l, err := c.TryLock(t.Context(), "k")

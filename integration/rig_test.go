@@ -60,11 +60,16 @@ func (r *rig) open(cfg redlock.Config) *redlock.Client {
 func (r *rig) admitted(cfg redlock.Config) *redlock.Client {
 	r.Helper()
 	c := r.open(cfg)
-	// On a machine that has just started many servers some answer late; said again, it changes
-	// nothing.
+	r.admit(c)
+	return c
+}
+
+// admit says that all nodes may vote. On a machine that has just started many servers some answer
+// late; said again, it changes nothing.
+func (r *rig) admit(c *redlock.Client) {
+	r.Helper()
 	r.within(20*time.Second, "all nodes are admitted",
 		func() bool { return c.Admit(r.Context()) == nil })
-	return c
 }
 
 // apart is a client with ways of its own, on which it can be cut off alone.

@@ -88,9 +88,7 @@ func TestTheProgramsRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer admitting.Close()
-	if err := admitting.Admit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	admit(t, admitting)
 	for name, program := range map[string]func(context.Context, []*goredislib.Client) error{
 		"before": before, "between": between, "after": after,
 	} {
