@@ -106,6 +106,9 @@ func live(t *testing.T, plans []*plan) *counts {
 					t.Errorf("failed; replay with %s: %+v\n%s", plans[i].replay(), *plans[i],
 						strings.Join(lines, "\n"))
 				}
+				if done := i + 1; done%50 == 0 {
+					t.Logf("%d of %d nights, %v", done, len(plans), time.Since(began).Round(time.Second))
+				}
 			}
 		})
 	}
