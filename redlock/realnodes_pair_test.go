@@ -104,7 +104,7 @@ func (r *pairRig) inUse(all bool) (a, b *redlock.Client) {
 		reach = append(reach, 1)
 	}
 	a, b = r.user(r.follower(), reach...), r.user(r.follower(), 0, 1)
-	waitUntil(r.T, "the nodes are admitted", func() bool { return b.Admit(r.Context()) == nil })
+	r.admit(b)
 	r.free(r.take(b, "warm up"))
 	return a, b
 }
@@ -250,7 +250,7 @@ func TestRealSentinel(t *testing.T) {
 			MasterName: "pair", SentinelAddrs: []string{addr}, MaxRetries: -1})
 	}
 	a, b := r.user(open(), 0, 1), r.user(open(), 0, 1)
-	waitUntil(t, "the nodes are admitted", func() bool { return b.Admit(t.Context()) == nil })
+	r.admit(b)
 	s := &struggle{first: r.take(a, "k")}
 	r.meets(b, "k")
 	r.must(r.pair[0].Kill())

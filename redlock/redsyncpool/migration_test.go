@@ -79,8 +79,10 @@ func admit(t *testing.T, c *redlock.Client) {
 		if err == nil {
 			return
 		}
-		if ctx.Err() != nil {
+		select {
+		case <-ctx.Done():
 			t.Fatal(err)
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
