@@ -76,7 +76,7 @@ func (c tickCell) measure(ctx context.Context, s *stage, round int) (r tickSampl
 		}
 	}()
 	for i := range c.replicas {
-		one, err := newTickReplica(ctx, nodes.Addrs(), c.jobs == 1,
+		one, err := newTickReplica(nodes.Addrs(), c.jobs == 1,
 			func(e schedule.TickEvent) { runs.add(i, e) })
 		if err != nil {
 			return r, err
@@ -156,8 +156,8 @@ type tickReplica struct {
 }
 
 // newTickReplica makes a replica. If its commands are to be counted, it has clients of its own.
-func newTickReplica(ctx context.Context, addrs []string, counted bool,
-	started func(schedule.TickEvent),
+func newTickReplica(
+	addrs []string, counted bool, started func(schedule.TickEvent),
 ) (r *tickReplica, err error) {
 	r = &tickReplica{}
 	defer func() {

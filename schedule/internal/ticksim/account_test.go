@@ -269,8 +269,8 @@ func (a *account) why(id tickID) (reason string, lawful bool) {
 	return "nobody knows", false
 }
 
-// lostBefore is what ailed a claimer that had the tick on record before the one that passed it over: it
-// may have asked for the run lock, and what it left there was in the way.
+// lostBefore is what ailed a claimer that had the tick on record before the one that passed it
+// over: it may have asked for the run lock, and what it left there was in the way.
 func (a *account) lostBefore(h *history, passedBy string) string {
 	for m := range h.marks {
 		if m.state != "run" || m.owner == passedBy || !h.decided(m, len(a.nodes)) {

@@ -5,9 +5,8 @@
 //
 // Every run of the tests lives through 20 seeds, but only through an hour and a half around the
 // change. "make test" lives through that with the race detector, and then through the whole days,
-// noon to noon, of both nights in 20 seeds without it; CI through 200 seeds of the hour and a half.
-// Both nights of a seed are 7 or 8 seconds of a processor, and six times as many with the race
-// detector. See TestTicks for how to
+// noon to noon, of both nights in 20 seeds without it; CI in 200. Both nights of a seed are 8 to 15
+// seconds of a processor, and six times as many with the race detector. See TestTicks for how to
 // ask for more, or for one.
 //
 // The Elector is asked at every tick by five replicas, which hand over, die and freeze close to

@@ -45,7 +45,7 @@ func (p *plan) replay() string {
 // TestTicks is the property run. By itself it lives through an hour and a half around the change
 // in both nights, in 20 seeds, or in the seed QUORUMLOCK_TICK_SEED alone. QUORUMLOCK_TICK_SEEDS
 // says in how many, and with QUORUMLOCK_TICK_DAYS=1 it lives through whole days: of a processor
-// that takes 3 to 4 seconds each, and six times as long with the race detector.
+// that takes 4 to 8 seconds each, and six times as long with the race detector.
 func TestTicks(t *testing.T) {
 	t.Parallel()
 	first, seeds := seedsOf(t)
