@@ -47,7 +47,7 @@ var brokenEngines = map[string]brokenEngine{
 	"planted keys counted": {
 		file: "internal/script/extend.lua", old: "if not holder then\n    return '0', ''",
 		new:   "if not holder then\n    redis.call('SET', lock, owner, 'PX', ttl)\n    return '+', ''",
-		nodes: 3, ttl: 32 * time.Second, timeout: 8 * time.Second, play: playPlant,
+		nodes: 3, ttl: 80 * time.Second, timeout: 20 * time.Second, play: playPlant,
 	},
 }
 
@@ -100,7 +100,8 @@ func playExtend(w *witness, cfg redlock.Config) {
 }
 
 // playPlant: a node has voted for the rival and forgets it, before the rival has the rest of its
-// votes; then the first holder's extend comes to that node (protocol review, P1).
+// votes; then the first holder's extend comes to that node (protocol review, P1). The rival's votes
+// may be as far apart as NodeTimeout: the node has to be back in that time.
 func playPlant(w *witness, cfg redlock.Config) {
 	a, toA := w.apart(cfg)
 	b := w.open(cfg)
@@ -109,7 +110,8 @@ func playPlant(w *witness, cfg redlock.Config) {
 		w.free(l)
 		w.gone(cfg.NodeTimeout, "k")
 	}
-	first, ok := w.gains(0, a, redlock.WithoutRenewal())
+	first, ok := w.gains(0, a, redlock.WithoutRenewal(),
+		redlock.WithTTL(cfg.NodeTimeout+2*time.Second))
 	if !ok {
 		w.Fatal("the first has no lock")
 	}
