@@ -42,17 +42,25 @@ func Start(ctx context.Context, count int, opts ...Option) (*Cluster, error) {
 	return c, nil
 }
 
-// ForTest is Start for a test: the nodes end with it, and their logs are shown if it failed.
+// ForTest is Start for a test: the nodes end with it, and their logs are shown if it failed. Nodes
+// without options may be used again by later tests, emptied; closeAll removes them at the end.
 // Without a container engine the test is skipped; with CI=true it fails, since there nobody would
 // notice.
 func ForTest(tb testing.TB, count int, opts ...Option) *Cluster {
 	tb.Helper()
-	c, err := Start(tb.Context(), count, opts...)
-	need(tb, err)
+	c := &Cluster{}
+	if len(opts) == 0 {
+		c.Nodes = takeIdle(tb.Context(), count)
+	}
+	endWithTest(tb, c)
+	if missing := count - len(c.Nodes); missing > 0 {
+		more, err := Start(tb.Context(), missing, opts...)
+		need(tb, err)
+		c.Nodes = append(c.Nodes, more.Nodes...)
+	}
 	if len(c.Nodes) != count {
 		tb.Fatalf("%d nodes, want %d", len(c.Nodes), count)
 	}
-	endWithTest(tb, c.Nodes)
 	return c
 }
 
@@ -68,15 +76,17 @@ func need(tb testing.TB, err error) {
 	}
 }
 
-// endWithTest removes the nodes with the test, and shows their logs if it failed.
-func endWithTest(tb testing.TB, nodes []*Node) {
+// endWithTest lets the nodes end with the test, and shows their logs if it failed.
+func endWithTest(tb testing.TB, c *Cluster) {
 	tb.Cleanup(func() {
+		end := (*Node).rest
 		if tb.Failed() {
-			for i, n := range nodes {
+			end = (*Node).close
+			for i, n := range c.Nodes {
 				tb.Logf("log of node %d, %s, ends:\n%s", i, n.Addr(), n.Log())
 			}
 		}
-		if err := closeNodes(nodes); err != nil {
+		if err := onAll(c.Nodes, end); err != nil {
 			tb.Error(err)
 		}
 	})
@@ -101,17 +111,18 @@ func (c *Cluster) URLs(scheme, userinfo string) []string {
 }
 
 // Close removes the containers, whatever state they are in. It may be called twice.
-func (c *Cluster) Close() error { return closeNodes(c.Nodes) }
+func (c *Cluster) Close() error { return onAll(c.Nodes, (*Node).close) }
 
-func closeNodes(nodes []*Node) error {
+// onAll does it to all nodes side by side.
+func onAll(nodes []*Node, do func(*Node) error) error {
 	errs := make([]error, len(nodes))
-	var closing sync.WaitGroup
+	var doing sync.WaitGroup
 	for i, n := range nodes {
 		if n != nil {
-			closing.Go(func() { errs[i] = n.close() })
+			doing.Go(func() { errs[i] = do(n) })
 		}
 	}
-	closing.Wait()
+	doing.Wait()
 	return errors.Join(errs...)
 }
 

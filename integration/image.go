@@ -25,6 +25,9 @@ var ErrNoEngine = errors.New("integration: no container engine answers; these te
 // shim wants.
 const publicImage = "redis:7.4"
 
+// ownImage is the one that is built here, without its tag.
+const ownImage = "quorumlock-redis"
+
 // imageVariable names the image to use.
 const imageVariable = "QUORUMLOCK_REDIS_IMAGE"
 
@@ -135,7 +138,7 @@ func buildScript() (path, image string, err error) {
 		}
 		sum.Write(text)
 	}
-	return path, fmt.Sprintf("quorumlock-redis:%x", sum.Sum(nil)[:6]), nil
+	return path, fmt.Sprintf("%s:%x", ownImage, sum.Sum(nil)[:6]), nil
 }
 
 func present(image string) bool {

@@ -56,7 +56,9 @@ func (n *Node) StartEmpty() error {
 		if n.mapped != "" {
 			return errors.New("it runs")
 		}
-		if err := n.container.CopyToContainer(ctx, nil, emptyFile, 0o644); err != nil {
+		if err := inTurn(ctx, func() error {
+			return n.container.CopyToContainer(ctx, nil, emptyFile, 0o644)
+		}); err != nil {
 			return err
 		}
 		return n.start(ctx)
@@ -67,7 +69,7 @@ func (n *Node) start(ctx context.Context) error {
 	if n.mapped != "" {
 		return errors.New("it runs")
 	}
-	if err := n.container.Start(ctx); err != nil {
+	if err := inTurn(ctx, func() error { return n.container.Start(ctx) }); err != nil {
 		return err
 	}
 	return n.connect(ctx)

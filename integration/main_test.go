@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +39,12 @@ func run(m *testing.M) int {
 		return 1
 	}
 	go removeOnInterrupt(dir)
-	return endRows(m.Run())
+	status := m.Run()
+	if err := closeAll(); err != nil { // those that wait for another test
+		fmt.Fprintln(os.Stderr, err)
+		status = cmp.Or(status, 1)
+	}
+	return endRows(status)
 }
 
 // removeOnInterrupt removes all containers of this process when it is told to end.

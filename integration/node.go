@@ -22,8 +22,8 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 )
 
-// faultTimeout bounds what is done to a node.
-const faultTimeout = 30 * time.Second
+// faultTimeout bounds what is done to a node, the wait for the engine included.
+const faultTimeout = time.Minute
 
 // Labels of each container: the run, by which .ci/containers finds leftovers, and the node.
 const (
@@ -32,7 +32,7 @@ const (
 )
 
 //go:embed start.sh
-var startScript []byte
+var startScript string
 
 // redisPort is where a server listens inside its container, unless it shares another's network.
 const redisPort = 6379
@@ -64,7 +64,11 @@ func startNode(ctx context.Context, image string, s settings) (*Node, error) {
 	if n.Way, err = n.newWay(); err != nil {
 		return nil, err
 	}
-	files, err := n.files()
+	texts, err := n.texts()
+	if err != nil {
+		return n, err
+	}
+	files, err := n.files(image)
 	if err != nil {
 		return n, err
 	}
@@ -77,12 +81,12 @@ func startNode(ctx context.Context, image string, s settings) (*Node, error) {
 	if n.closed { // by an interrupt, in the moment before
 		return n, n.wrap("start", errors.New("closed"))
 	}
-	return n, n.wrap("start", n.create(ctx, image, files))
+	return n, n.wrap("start", n.create(ctx, image, texts, files))
 }
 
 // create makes the container, and starts it.
 func (n *Node) create(
-	ctx context.Context, image string, files []testcontainers.ContainerFile,
+	ctx context.Context, image string, texts []string, files []testcontainers.ContainerFile,
 ) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -90,25 +94,27 @@ func (n *Node) create(
 	// Not given up in the middle: the engine would make the container, and nobody know of it.
 	creating, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
 	defer cancel()
-	got, err := testcontainers.GenericContainer(creating, testcontainers.GenericContainerRequest{
-		ContainerRequest: testcontainers.ContainerRequest{
-			Image:              image,
-			Entrypoint:         []string{"sh", startFile},
-			Cmd:                append([]string{configFile(n.id)}, n.settings.args...),
-			ExposedPorts:       n.settings.exposed(),
-			Labels:             map[string]string{label: os.Getenv("QUORUMLOCK_RUN"), nodeLabel: n.id},
-			Files:              files,
-			HostConfigModifier: n.settings.attach,
-		},
-		Logger: quiet{},
+	request := testcontainers.ContainerRequest{
+		Image:              image,
+		Entrypoint:         append([]string{"sh", "-c", startScript, "start.sh"}, texts...),
+		Cmd:                append([]string{"--", configFile(n.id)}, n.settings.args...),
+		ExposedPorts:       n.settings.exposed(),
+		Labels:             map[string]string{label: os.Getenv("QUORUMLOCK_RUN"), nodeLabel: n.id},
+		Files:              files,
+		HostConfigModifier: n.settings.attach,
+	}
+	err := inTurn(ctx, func() error {
+		got, err := testcontainers.GenericContainer(creating, testcontainers.GenericContainerRequest{
+			ContainerRequest: request, Logger: quiet{}})
+		if c, ok := got.(*testcontainers.DockerContainer); ok && c != nil {
+			n.container = c // also beside an error
+		}
+		if err != nil {
+			return err
+		}
+		return n.container.Start(ctx)
 	})
-	if c, ok := got.(*testcontainers.DockerContainer); ok && c != nil {
-		n.container = c // also beside an error
-	}
 	if err != nil {
-		return err
-	}
-	if err := n.container.Start(ctx); err != nil {
 		return err
 	}
 	return n.connect(ctx)
@@ -143,35 +149,35 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// files are what a node finds in its container.
-func (n *Node) files() ([]testcontainers.ContainerFile, error) {
-	texts := map[string][]byte{
-		startFile:        startScript,
-		configFile(n.id): []byte(strings.Join(n.settings.config(), "\n") + "\n"),
-	}
+// texts are the files that the node's start writes, each a path and its content. As arguments they
+// cost nothing; a copy into a container costs the engine as much as half a start.
+func (n *Node) texts() ([]string, error) {
+	texts := []string{configFile(n.id), strings.Join(n.settings.config(), "\n") + "\n"}
 	if n.settings.clock {
-		texts[clockFile] = clockText(0)
-		shim, err := compiledShim()
-		if err != nil {
-			return nil, err
-		}
-		texts[home+"/clock.so"] = shim
+		texts = append(texts, clockFile, string(clockText(0)))
 	}
 	if ca := n.settings.ca; ca != nil {
 		cert, key, err := ca.issue()
 		if err != nil {
 			return nil, err
 		}
-		texts[home+"/ca.crt"], texts[home+"/node.crt"], texts[home+"/node.key"] = ca.PEM(), cert, key
+		texts = append(texts, home+"/ca.crt", string(ca.PEM()), home+"/node.crt", string(cert),
+			home+"/node.key", string(key))
 	}
-	var files []testcontainers.ContainerFile
-	for path, text := range texts {
-		// For all to read: in public images the server may be another user than the one that
-		// copies.
-		files = append(files, testcontainers.ContainerFile{Reader: bytes.NewReader(text),
-			ContainerFilePath: path, FileMode: 0o755})
+	return texts, nil
+}
+
+// files are copied into the container: the clock's shim, where the image has none.
+func (n *Node) files(image string) ([]testcontainers.ContainerFile, error) {
+	if !n.settings.clock || strings.HasPrefix(image, ownImage+":") {
+		return nil, nil
 	}
-	return files, nil
+	shim, err := compiledShim()
+	if err != nil {
+		return nil, err
+	}
+	return []testcontainers.ContainerFile{{Reader: bytes.NewReader(shim),
+		ContainerFilePath: home + "/clock.so", FileMode: 0o755}}, nil
 }
 
 // connect asks where the container is now, waits until this very server answers there, leads the
@@ -211,13 +217,12 @@ func (n *Node) awaitReady(ctx context.Context) error {
 	var last error
 	exited, led := false, false
 	ready := func() bool {
-		if state, err := n.container.State(ctx); err == nil && !state.Running {
-			exited, last = true, fmt.Errorf("it ended with status %d", state.ExitCode)
-			return true
-		}
 		var answer any
 		if answer, last = n.ask(ctx, n.mapped, "INFO"); last != nil {
-			return false
+			if state, err := n.container.State(ctx); err == nil && !state.Running {
+				exited, last = true, fmt.Errorf("it ended with status %d", state.ExitCode)
+			}
+			return exited
 		}
 		info, _ := answer.(string)
 		if !strings.Contains(info, "config_file:"+configFile(n.id)) {
@@ -302,8 +307,11 @@ func (n *Node) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), faultTimeout)
 	defer cancel()
 	// By force, not Terminate: that would ask a paused server to end by itself first.
-	_, err := n.engine().ContainerRemove(ctx, n.container.ID,
-		client.ContainerRemoveOptions{RemoveVolumes: true, Force: true})
+	err := inTurn(ctx, func() error {
+		_, err := n.engine().ContainerRemove(ctx, n.container.ID,
+			client.ContainerRemoveOptions{RemoveVolumes: true, Force: true})
+		return err
+	})
 	return n.wrap("remove", err)
 }
 

@@ -19,6 +19,7 @@ type settings struct {
 	args     []string
 	lender   *Node // whose network it uses; nil: its own
 	lent     []int // ports of those who use its network
+	plain    bool  // no options: all of this kind are alike
 }
 
 // WithConfig adds lines of redis.conf after our own, so that they win.
@@ -48,7 +49,7 @@ func WithClock() Option {
 }
 
 func collect(opts []Option) settings {
-	s := settings{secret: rand.Text(), port: redisPort}
+	s := settings{secret: rand.Text(), port: redisPort, plain: len(opts) == 0}
 	for _, opt := range opts {
 		opt(&s)
 	}
@@ -59,7 +60,6 @@ func collect(opts []Option) settings {
 // so that no other server on a port of before is taken for this one.
 const (
 	home      = "/quorumlock"
-	startFile = home + "/start.sh"
 	clockFile = home + "/clock"
 	emptyFile = home + "/empty"
 )

@@ -50,7 +50,7 @@ func PairForTest(tb testing.TB, opts ...Option) *Pair {
 	tb.Helper()
 	p, err := StartPair(tb.Context(), opts...)
 	need(tb, err)
-	endWithTest(tb, p.all())
+	endWithTest(tb, &Cluster{Nodes: p.all()})
 	return p
 }
 
@@ -92,7 +92,7 @@ func (p *Pair) start(ctx context.Context, image string, s settings) error {
 // sentinel is the settings of number i.
 func (p *Pair) sentinel(i int) settings {
 	s := collect(nil)
-	s.port, s.args = sentinelPort+i, []string{"--sentinel"}
+	s.plain, s.port, s.args = false, sentinelPort+i, []string{"--sentinel"}
 	if i > 0 {
 		s.lender = p.Sentinels[0]
 	}
@@ -225,4 +225,4 @@ func (p *Pair) all() (nodes []*Node) {
 }
 
 // Close removes the containers, whatever state they are in. It may be called twice.
-func (p *Pair) Close() error { return closeNodes(p.all()) }
+func (p *Pair) Close() error { return onAll(p.all(), (*Node).close) }
