@@ -113,7 +113,11 @@ func (b *believer) turn(ctx context.Context) {
 	if err != nil {
 		e.Kind, e.Contended = failed, errors.Is(err, redlock.ErrHeld)
 		b.write(e)
-		b.idle(ctx, b.ttl/20)
+		if e.Contended {
+			b.idle(ctx, b.ttl/20)
+		} else { // no quorum: at once it would only be the same, thousands of times
+			b.idle(ctx, b.ttl)
+		}
 		return
 	}
 	e.Kind, e.Token = gained, l.Token()

@@ -284,9 +284,7 @@ func TestAnImageThatIsNowhereIsNamed(t *testing.T) {
 func TestANodeThatCannotStartSaysWhyAndIsGone(t *testing.T) {
 	t.Parallel()
 	ForTest(t, 1) // or there is no engine
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-	defer cancel()
-	c, err := Start(ctx, 1, WithConfig("no-such-setting 1"))
+	c, err := Start(t.Context(), 1, WithConfig("no-such-setting 1"))
 	if err == nil || c != nil {
 		t.Fatalf("got %v, %v; want an error", c, err)
 	}

@@ -25,6 +25,10 @@ import (
 // historyTTL is short, so that much happens. A node's answer may take a quarter of it.
 const historyTTL = 800 * time.Millisecond
 
+// historyTimeout bounds one history, of which a busy machine and a majority that starts empty again
+// and again make a long one.
+const historyTimeout = 2 * time.Minute
+
 // What a history has to have to be worth a check.
 const (
 	leastOperations = 1000
@@ -232,7 +236,7 @@ func (s *stage) play(number int) *history {
 		return t.isWorthACheck()
 	}
 	order := s.random.Perm(len(misfortunes))
-	for i, end := 0, time.Now().Add(time.Minute); !enough() && time.Now().Before(end); i++ {
+	for i, end := 0, time.Now().Add(historyTimeout); !enough() && time.Now().Before(end); i++ {
 		s.strike(misfortunes[order[i%len(order)]])
 	}
 	s.end()

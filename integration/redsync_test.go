@@ -116,8 +116,7 @@ func TestRedlockAndRedsyncUnderFaults(t *testing.T) {
 			r.free(r.take(ours, "warm"))
 			each(r, 2, r.Nodes, fault.begin)
 			for i := range 10 {
-				m := other.NewMutex("job", redsync.WithExpiry(20*time.Second), redsync.WithTries(20))
-				r.must(m.Lock())
+				m := r.others(other, "job", 20*time.Second)
 				r.refused(ours, "job", redlock.ErrHeld)
 				unlocked := make(chan error, 1)
 				go func() { // redsync waits for all nodes: for the faulty ones until the clients give up
@@ -143,6 +142,19 @@ func TestRedlockAndRedsyncUnderFaults(t *testing.T) {
 			}
 		})
 	}
+}
+
+// others is a mutex of redsync that is locked within a minute. Each try is a mutex with a value of
+// its own: redsync's own tries share one, so that the release of a try that failed, late on a busy
+// node, can free what the next try has got there.
+func (r *rig) others(other *redsync.Redsync, name string, expiry time.Duration) *redsync.Mutex {
+	r.Helper()
+	var m *redsync.Mutex
+	r.within(time.Minute, "redsync has "+name, func() bool {
+		m = other.NewMutex(name, redsync.WithExpiry(expiry), redsync.WithTries(1))
+		return m.Lock() == nil
+	})
+	return m
 }
 
 // Hundreds of turns, each library's in its own way of waiting.
