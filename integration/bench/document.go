@@ -28,6 +28,10 @@ var notes = []string{
 		" of its ways try once (WithTries(1)).",
 	"rueidislock takes a majority of three keys that all lie on one node, redislock one key on one" +
 		" node: they ask less, and lose their locks with that node.",
+	"gocron-redis-lock is gocron's locker, here on one node: it takes one client of Redis, and asks" +
+		" it by redsync. It is set up as its README says, with one try (WithTries(1)): who does not" +
+		" get the lock skips the tick. So it is no part of the hand-offs, where callers wait, nor of" +
+		" the elections, which are about more than one node.",
 	"Where one of five nodes is dead or frozen, these are five nodes of their own: it is so before" +
 		" the clients connect, and stays so.",
 }

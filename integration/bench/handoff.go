@@ -49,7 +49,7 @@ func (w *waitResult) commands(peer int) []float64 {
 func measureHandoffs(
 	ctx context.Context, s *stage, f *form, say progress,
 ) (all []handoffResult, waits []waitResult, err error) {
-	ps := peers()
+	ps := waitingPeers()
 	crews := make([][]client, len(ps))
 	defer func() {
 		for _, c := range slices.Concat(crews...) {

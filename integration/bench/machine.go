@@ -24,6 +24,7 @@ type machine struct {
 var measured = []string{
 	"github.com/redis/go-redis/v9", "github.com/go-redsync/redsync/v4",
 	"github.com/redis/rueidis", "github.com/bsm/redislock",
+	"github.com/go-co-op/gocron/v2", "github.com/go-co-op/gocron-redis-lock/v2",
 }
 
 func thisMachine(ctx context.Context, node asker) (machine, error) {

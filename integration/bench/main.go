@@ -16,14 +16,14 @@
 //   - the ceiling: the nodes' scripts without any library (package bare)
 //   - the hand-off of one name between waiters, and what waiting costs (handoff.go)
 //   - elections: one try each at the same moment, with delayed messages (election.go)
-//   - in the full form: locks held and renewed (holding.go), ticks of many jobs at one instant
-//     (ticking.go), and a node that is gone for a minute and comes back (outage.go)
+//   - in the full form: locks held and renewed (holding.go), ticks of many jobs at one instant, beside
+//     gocron-redis-lock (ticking.go), and a node that is gone for a minute and comes back (outage.go)
 //
 // The exit status is 1 if the run could not be finished; a target that is not reached is printed as
 // such, and no failure. An interrupt ends the nodes and leaves nothing behind.
 //
 // Files in reading order: main.go, form.go, stage.go, peer.go (ours.go, redsync.go, rueidislock.go,
-// redislock.go), pair.go, handoff.go, election.go, holding.go, ticking.go, outage.go, commands.go,
+// redislock.go, gocronredislock.go), pair.go, handoff.go, election.go, holding.go, ticking.go, outage.go, commands.go,
 // cpu_*.go; pure: statistics.go, results.go, target.go, table.go, tables.go, chart.go, document.go;
 // machine.go.
 package main

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -15,6 +16,7 @@ import (
 type peer struct {
 	name    string
 	oneNode bool     // asks the first node only: no quorum, and that much less work
+	skips   bool     // is made to skip what another holds, not to wait for it: no part of hand-offs
 	redsync bool     // one of the ways of redsync, whose best the targets are about
 	plain   []string // commands it sends that are no scripts (see fromClients)
 
@@ -37,7 +39,10 @@ type held interface {
 	Unlock(ctx context.Context) error
 }
 
-const rueidislockName = "rueidislock (one node)"
+const (
+	rueidislockName = "rueidislock (one node)"
+	gocronName      = "gocron-redis-lock (one node)"
+)
 
 // peers are all that are compared, ours first.
 func peers() []peer {
@@ -47,18 +52,18 @@ func peers() []peer {
 		{name: "redsync fail-fast", redsync: true, plain: []string{"set"}, open: openRedsync(true)},
 		{name: rueidislockName, oneNode: true, open: openRueidislock},
 		{name: "redislock (one node)", oneNode: true, open: openRedislock},
+		{name: gocronName, oneNode: true, skips: true, plain: []string{"set"}, open: openGocron},
 	}
+}
+
+// waitingPeers are those that wait for who holds a lock.
+func waitingPeers() []peer {
+	return slices.DeleteFunc(peers(), func(p peer) bool { return p.skips })
 }
 
 // quorumPeers are those that ask a majority of nodes.
 func quorumPeers() []peer {
-	var some []peer
-	for _, p := range peers() {
-		if !p.oneNode {
-			some = append(some, p)
-		}
-	}
-	return some
+	return slices.DeleteFunc(peers(), func(p peer) bool { return p.oneNode })
 }
 
 // addrs are those of the nodes that the peer asks.

@@ -209,21 +209,26 @@ func (r *results) holdingTable() table {
 
 func (r *results) tickTable() table {
 	t := table{title: "Ticks at one instant",
-		about: fmt.Sprintf("So many replicas, each with a client and a scheduler of its own, have the"+
-			" same jobs, all due at one instant, OverlapAllow, %d nodes, %d instants. Times are from the"+
+		about: fmt.Sprintf("So many replicas of gocron, in one process, each with a client and a"+
+			" scheduler of its own, have the same jobs, all due at one instant; a run takes %v, %d"+
+			" instants. quorumlock is its Scheduler with OverlapAllow, on %d nodes. gocron-redis-lock is"+
+			" gocron's WithDistributedLocker, on one node, with one try (WithTries(1)), as its README"+
+			" has it; its lock lives as long as the run, so that a replica which asks later runs the job"+
+			" once more: see repeated. Times are from the"+
 			" instant to the start of the run: of the last job, and the median of all; medians of the"+
 			" instants. Commands are per tick, of all replicas at all nodes; where there is one job, also"+
 			" those of the replica that ran it, and of each other one. The replicas with the fewest and"+
-			" the most runs show who gets them.", usualNodes, r.form.tickRounds),
-		header: []string{"replicas", "jobs", "all run after", "fastest", "slowest", "p50",
-			"commands/tick", "winner", "a loser", "fewest", "most", "missing", "repeated"}}
+			" the most runs show who gets them.", tickRun, r.form.tickRounds, usualNodes),
+		header: []string{"replicas", "jobs", "library", "all run after", "fastest", "slowest", "p50",
+			"commands/tick", "winner", "a loser", "fewest", "most", "missing", "repeated"},
+		words: []bool{false, false, true}}
 	for _, c := range r.ticks {
 		took := spreadOf(column(c.samples, func(s tickSample) time.Duration { return s.took }))
 		var missing, repeated int
 		for _, s := range c.samples {
 			missing, repeated = missing+s.missing, repeated+s.repeated
 		}
-		t.add(fmt.Sprint(c.cell.replicas), fmt.Sprint(c.cell.jobs), millis(took.median),
+		t.add(fmt.Sprint(c.cell.replicas), fmt.Sprint(c.cell.jobs), c.name, millis(took.median),
 			millis(took.least), millis(took.most),
 			millis(median(column(c.samples, func(s tickSample) time.Duration { return s.p50 }))),
 			fmt.Sprintf("%.1f",

@@ -190,7 +190,7 @@ func (r *results) holdingTargets() []target {
 func (r *results) tickTargets() []target {
 	var all []target
 	for _, t := range r.ticks {
-		if t.cell != (tickCell{3, 5000}) {
+		if t.name != oursName || t.cell != (tickCell{3, 5000}) {
 			continue
 		}
 		wrong := 0

@@ -51,12 +51,12 @@ func made() results {
 				samples: [][]pairSample{at(10, 10, 10), at(130, 130, 130), at(120, 120, 120),
 					at(8, 8, 8), at(12, 12, 12)}},
 		},
-		handoffs: []handoffResult{{cell: handoffCell{16, 17}, peers: peers(),
+		handoffs: []handoffResult{{cell: handoffCell{16, 17}, peers: waitingPeers(),
 			samples: [][]handoffSample{
 				{{perSecond: 1000, p50: 2, p99: 3, err: errors.New("broken once")}},
 				{{perSecond: 10}}, {{perSecond: 20}}, {{perSecond: 5000, p50: 1}}, {{perSecond: 100}},
 			}}},
-		waits: []waitResult{{waiters: 16, peers: peers(),
+		waits: []waitResult{{waiters: 16, peers: waitingPeers(),
 			samples: [][]waitSample{{{commands: 0.5}}, {{}}, {{}}, {{commands: 1}}, {{}}}}},
 		elections: []electionResult{{most: time.Millisecond, contenders: 2, peers: quorumPeers(),
 			tallies: []tally{{elections: 5}, {elections: 5, none: 3}, {elections: 5}}}},
@@ -119,8 +119,9 @@ func TestHeldLocksAndTicksAreJudgedWhereThereAreEnough(t *testing.T) {
 	r := results{
 		holdings: []holdingResult{{locks: 1000, bytes: 5000},
 			{locks: 100_000, bytes: 600, goroutines: 101, held: 100_000, cores: 0.5}},
-		ticks: []tickResult{{cell: tickCell{3, 1}, samples: []tickSample{{missing: 1}}},
-			{cell: tickCell{3, 5000}, samples: []tickSample{
+		ticks: []tickResult{{cell: tickCell{3, 5000}, name: gocronName, samples: []tickSample{{repeated: 9}}},
+			{cell: tickCell{3, 1}, name: oursName, samples: []tickSample{{missing: 1}}},
+			{cell: tickCell{3, 5000}, name: oursName, samples: []tickSample{
 				{took: 4 * time.Second, repeated: 1}, {took: time.Second}, {took: 2 * time.Second}}}},
 	}
 	var got []string

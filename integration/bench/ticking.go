@@ -34,39 +34,66 @@ type tickSample struct {
 	repeated int // runs beyond the first of a job
 }
 
-// A tickResult is all rounds of one cell.
+// A tickResult is all rounds of one cell with one library.
 type tickResult struct {
 	cell    tickCell
+	name    string
 	samples []tickSample
 }
 
-// measureTicks measures all cells, in rounds.
+// A tickPeer is a library that decides which replica of gocron runs a tick.
+type tickPeer struct {
+	name  string
+	plain []string // as a peer's
+
+	// make makes a replica with connections of its own. If its commands are to be counted for
+	// itself, its clients of Redis count them.
+	make func(addrs []string, counted bool) (*tickReplica, error)
+}
+
+// tickPeers are all that are compared, ours first.
+func tickPeers() []tickPeer {
+	return []tickPeer{
+		{name: oursName, make: newOurReplica},
+		{name: gocronName, plain: []string{"set"}, make: newGocronReplica},
+	}
+}
+
+// measureTicks measures all cells, in rounds, all libraries one after the other in each.
 func measureTicks(
 	ctx context.Context, s *stage, f *form, say progress,
 ) (all []tickResult, err error) {
+	ps := tickPeers()
 	for _, cell := range f.ticks {
-		all = append(all, tickResult{cell: cell})
+		for _, p := range ps {
+			all = append(all, tickResult{cell: cell, name: p.name})
+		}
 	}
 	for round := range f.tickRounds {
-		for i, cell := range f.ticks {
-			sample, err := cell.measure(ctx, s, round)
+		for i := range all {
+			r := &all[i]
+			sample, err := r.cell.measure(ctx, s, &ps[i%len(ps)], round)
 			if err != nil {
-				return nil, fmt.Errorf("%d replicas, %d jobs: %w", cell.replicas, cell.jobs, err)
+				return nil, fmt.Errorf("%s, %d replicas, %d jobs: %w", r.name, r.cell.replicas,
+					r.cell.jobs, err)
 			}
-			all[i].samples = append(all[i].samples, sample)
-			say("ticks, round %d of %d: %d replicas, %d jobs", round+1, f.tickRounds, cell.replicas,
-				cell.jobs)
+			r.samples = append(r.samples, sample)
+			say("ticks, round %d of %d: %d replicas, %d jobs, %s", round+1, f.tickRounds,
+				r.cell.replicas, r.cell.jobs, r.name)
 		}
 	}
 	return all, nil
 }
 
-// tickGrace is how long after the instant a run is waited for.
-const tickGrace = 30 * time.Second
+// How long after the instant a run is waited for, and how long each run takes. A run that took no
+// time would free a lock that lives as long as the run before the other replicas ask for it.
+const tickGrace, tickRun = 30 * time.Second, 100 * time.Millisecond
 
 // measure starts the replicas, each with a client and connections of its own, lets them wait for
 // one instant, and takes note of what they run.
-func (c tickCell) measure(ctx context.Context, s *stage, round int) (r tickSample, err error) {
+func (c tickCell) measure(
+	ctx context.Context, s *stage, p *tickPeer, round int,
+) (r tickSample, err error) {
 	nodes := s.healthy[:usualNodes]
 	runs := newRunTally(c.replicas, c.jobs)
 	var replicas []*tickReplica
@@ -75,15 +102,15 @@ func (c tickCell) measure(ctx context.Context, s *stage, round int) (r tickSampl
 			err = errors.Join(err, one.close())
 		}
 	}()
-	for i := range c.replicas {
-		one, err := newTickReplica(nodes.Addrs(), c.jobs == 1,
-			func(e schedule.TickEvent) { runs.add(i, e) })
+	for range c.replicas {
+		one, err := p.make(nodes.Addrs(), c.jobs == 1)
 		if err != nil {
 			return r, err
 		}
 		replicas = append(replicas, one)
 	}
-	at, err := c.prepare(replicas, round)
+	at, err := c.prepare(replicas, runs, fmt.Sprintf("%s/tick/%d/%d/%d", p.name, c.replicas, c.jobs,
+		round))
 	if err != nil {
 		return r, err
 	}
@@ -100,13 +127,13 @@ func (c tickCell) measure(ctx context.Context, s *stage, round int) (r tickSampl
 	case <-runs.complete:
 	case <-waiting.Done():
 	}
-	pause(ctx, 10*settle) // what the others still ask
+	pause(ctx, tickRun+10*settle) // what the others still ask, and what the runs free
 	counted, err := countCommands(ctx, nodes)
 	if err := errors.Join(err, ctx.Err()); err != nil {
 		return r, err
 	}
 	r = runs.sample()
-	r.commands = float64(counted.sent(nil)) / float64(c.jobs)
+	r.commands = float64(counted.sent(p.plain)) / float64(c.jobs)
 	if c.jobs == 1 {
 		r.winner, r.loser = runs.shares(replicas)
 	}
@@ -115,25 +142,28 @@ func (c tickCell) measure(ctx context.Context, s *stage, round int) (r tickSampl
 
 // prepare adds the jobs to all replicas and starts them, in time for the instant that it returns.
 // How long that takes is known only afterwards: if it was too long, it is an error.
-func (c tickCell) prepare(replicas []*tickReplica, round int) (at time.Time, err error) {
+func (c tickCell) prepare(
+	replicas []*tickReplica, runs *runTally, prefix string,
+) (at time.Time, err error) {
 	lead := 3*time.Second + time.Duration(c.replicas*c.jobs)*time.Millisecond
 	at = time.Now().UTC().Add(lead).Truncate(time.Second).Add(time.Second)
-	when := gocron.CronJob(fmt.Sprintf("%d %d %d * * *", at.Second(), at.Minute(), at.Hour()), true)
+	crontab := fmt.Sprintf("%d %d %d * * *", at.Second(), at.Minute(), at.Hour())
 	errs := make([]error, len(replicas))
 	var wg sync.WaitGroup
 	for i, one := range replicas {
 		wg.Go(func() {
 			for job := range c.jobs {
-				name := fmt.Sprintf("tick/%d/%d/%d/%d", c.replicas, c.jobs, round, job)
-				_, err := one.scheduler.Add(name, when,
-					func(context.Context, schedule.Tick) error { return nil },
-					schedule.WithOverlap(schedule.OverlapAllow), schedule.WithGrace(tickGrace))
-				if err != nil {
-					errs[i] = err
+				name := fmt.Sprintf("%s/%d", prefix, job)
+				// gocron writes to a definition: one for each job.
+				errs[i] = one.add(name, gocron.CronJob(crontab, true), func() {
+					runs.add(i, name, time.Since(at))
+					time.Sleep(tickRun)
+				})
+				if errs[i] != nil {
 					return
 				}
 			}
-			one.scheduler.Start()
+			one.start()
 		})
 	}
 	wg.Wait()
@@ -149,16 +179,15 @@ func (c tickCell) prepare(replicas []*tickReplica, round int) (at time.Time, err
 
 // A tickReplica is what one process of a service has.
 type tickReplica struct {
-	asked     asked
-	own       []*redis.Client // counted ones; none: redlock dials for itself
-	client    *redlock.Client
-	scheduler *schedule.Scheduler
+	asked asked
+	add   func(job string, when gocron.JobDefinition, run func()) error
+	start func()
+	stop  []func(context.Context) error // in this order
 }
 
-// newTickReplica makes a replica. If its commands are to be counted, it has clients of its own.
-func newTickReplica(
-	addrs []string, counted bool, started func(schedule.TickEvent),
-) (r *tickReplica, err error) {
+// newOurReplica makes a replica with a Scheduler of ours; without counting, redlock dials for
+// itself.
+func newOurReplica(addrs []string, counted bool) (r *tickReplica, err error) {
 	r = &tickReplica{}
 	defer func() {
 		if err != nil {
@@ -167,33 +196,78 @@ func newTickReplica(
 	}()
 	cfg := redlock.Config{Logger: slog.New(slog.DiscardHandler)}
 	if counted {
-		r.own = dialAll(addrs, nil)
-		for _, c := range r.own {
+		cfg.Clients = dialAll(addrs, nil)
+		for _, c := range cfg.Clients {
 			c.AddHook(&r.asked)
 		}
-		cfg.Clients = r.own
+		r.stopFirst(func(context.Context) error { return closeAll(cfg.Clients) })
 	} else {
 		cfg.Addrs = addrs
 	}
-	if r.client, err = redlock.New(cfg); err != nil {
+	client, err := redlock.New(cfg)
+	if err != nil {
 		return r, err
 	}
-	r.scheduler, err = schedule.New(r.client, schedule.WithLocation(time.UTC),
-		schedule.WithObserver(&schedule.Observer{Started: started}))
-	return r, err
+	r.stopFirst(func(context.Context) error { return client.Close() })
+	scheduler, err := schedule.New(client, schedule.WithLocation(time.UTC))
+	if err != nil {
+		return r, err
+	}
+	r.stopFirst(scheduler.Shutdown)
+	r.start = scheduler.Start
+	r.add = func(job string, when gocron.JobDefinition, run func()) error {
+		_, err := scheduler.Add(job, when,
+			func(context.Context, schedule.Tick) error { run(); return nil },
+			schedule.WithOverlap(schedule.OverlapAllow), schedule.WithGrace(tickGrace))
+		return err
+	}
+	return r, nil
+}
+
+// newGocronReplica makes a replica with a scheduler of gocron's and gocron-redis-lock.
+func newGocronReplica(addrs []string, counted bool) (r *tickReplica, err error) {
+	r = &tickReplica{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.close())
+		}
+	}()
+	own := redis.NewClient(&redis.Options{Addr: addrs[0]})
+	if counted {
+		own.AddHook(&r.asked)
+	}
+	g, err := newViaGocron(own)
+	if err != nil {
+		return r, err
+	}
+	r.stopFirst(func(context.Context) error { return g.close() })
+	scheduler, err := gocron.NewScheduler(gocron.WithLocation(time.UTC),
+		gocron.WithDistributedLocker(g.locker))
+	if err != nil {
+		return r, err
+	}
+	r.stopFirst(func(context.Context) error { return scheduler.Shutdown() })
+	r.start = scheduler.Start
+	r.add = func(job string, when gocron.JobDefinition, run func()) error {
+		_, err := scheduler.NewJob(when, gocron.NewTask(run), gocron.WithName(job))
+		return err
+	}
+	return r, nil
+}
+
+// stopFirst stops something before all that is stopped already.
+func (r *tickReplica) stopFirst(stop func(context.Context) error) {
+	r.stop = slices.Insert(r.stop, 0, stop)
 }
 
 func (r *tickReplica) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	var errs []error
-	if r.scheduler != nil {
-		errs = append(errs, r.scheduler.Shutdown(ctx))
+	for _, stop := range r.stop {
+		errs = append(errs, stop(ctx))
 	}
-	if r.client != nil {
-		errs = append(errs, r.client.Close())
-	}
-	return errors.Join(append(errs, closeAll(r.own))...)
+	return errors.Join(errs...)
 }
 
 // asked counts the commands that clients send: it is a hook of theirs.
@@ -234,32 +308,34 @@ func newRunTally(replicas, jobs int) *runTally {
 		wins: make([]int, replicas)}
 }
 
-// add notes that a replica began to run a tick.
-func (t *runTally) add(replica int, e schedule.TickEvent) {
+// add notes that a replica began to run a job, so late.
+func (t *runTally) add(replica int, job string, late time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.wins[replica]++
-	t.late = append(t.late, e.Late)
-	t.ran[e.Tick.Job]++
-	if t.ran[e.Tick.Job] == 1 && len(t.ran) == t.jobs {
+	t.late = append(t.late, late)
+	t.ran[job]++
+	if t.ran[job] == 1 && len(t.ran) == t.jobs {
 		close(t.complete)
 	}
 }
 
-// shares are the commands of the replica that won the only job, and of each of the others on the
-// average.
+// shares are the commands of a replica that ran the only job, and of each of the others, on the
+// average: of more than one, if it was repeated.
 func (t *runTally) shares(replicas []*tickReplica) (winner, loser float64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	winners := 0
 	for i, one := range replicas {
 		n := float64(one.asked.commands.Load())
 		if t.wins[i] > 0 {
+			winners++
 			winner += n
 		} else {
-			loser += n / float64(len(replicas)-1)
+			loser += n
 		}
 	}
-	return winner, loser
+	return winner / max(float64(winners), 1), loser / max(float64(len(replicas)-winners), 1)
 }
 
 func (t *runTally) sample() tickSample {
