@@ -16,6 +16,9 @@ import (
 
 func TestMain(m *testing.M) {
 	redis.SetLogger(silent{}) // a node that is dead is what a part of this is about
+	if is, err := isMember(); is {
+		endMember(err)
+	}
 	os.Exit(m.Run())
 }
 
@@ -28,7 +31,7 @@ func tiny() form {
 			{nodes: 5, callers: 1, bare: true},
 			{nodes: 5, callers: 64, bare: true, troubles: []trouble{oneDead, oneFrozen, oneSlow}},
 		},
-		handoffs: []handoffCell{{2, 3}, {6, 1}}, handoffSpan: 100 * time.Millisecond,
+		handoffs: []handoffCell{{2, 3}, {6, 1}}, handoffSpan: 100 * time.Millisecond, processes: 2,
 		waiting: 3, waitSpan: 50 * time.Millisecond,
 		campaigns: []campaign{{most: time.Millisecond, contenders: []int{2}, elections: 2}},
 		holdings:  []int{50}, holdTTL: 2 * time.Second,

@@ -20,6 +20,7 @@ type form struct {
 
 	handoffs    []handoffCell
 	handoffSpan time.Duration
+	processes   int // of one library, with all its clients between them, to hand off and to wait in
 	waiting     int // waiters whose waiting alone is measured; 0: none
 	waitSpan    time.Duration
 
@@ -92,6 +93,16 @@ func countOf(n int, what string) string {
 // them have so many clients of the library between them.
 type handoffCell struct{ waiters, clients int }
 
+// processesOf is in how many processes these clients are: none has less than one.
+func (f *form) processesOf(c handoffCell) int { return min(f.processes, c.clients) }
+
+func inProcesses(n int) string {
+	if n == 1 {
+		return "one process"
+	}
+	return fmt.Sprintf("%d processes", n)
+}
+
 // A campaign is elections with one bound of the delays.
 type campaign struct {
 	most       time.Duration // of a message's delay, each way
@@ -125,8 +136,8 @@ var core = form{
 		{nodes: 7, callers: 64, bare: true},
 	},
 	handoffs:    []handoffCell{{2, 3}, {16, 17}, {16, 1}, {256, 16}},
-	handoffSpan: time.Second,
-	waiting:     16, waitSpan: 2 * time.Second,
+	handoffSpan: time.Second, processes: 4,
+	waiting: 16, waitSpan: 2 * time.Second,
 	campaigns: []campaign{
 		{most: 2 * time.Millisecond, contenders: []int{2, 3, 5, 10, 20}, elections: 100},
 		{most: 20 * time.Millisecond, contenders: []int{2, 3, 5, 10, 20}, elections: 40},

@@ -14,7 +14,8 @@
 //   - lock + unlock of distinct names, by callers, nodes and added delay; ours with a node in
 //     trouble (pair.go)
 //   - the ceiling: the nodes' scripts without any library (package bare)
-//   - the hand-off of one name between waiters, and what waiting costs (handoff.go)
+//   - the hand-off of one name between waiters in several processes, and what waiting costs
+//     (handoff.go)
 //   - elections: one try each at the same moment, with delayed messages (election.go)
 //   - in the full form: locks held and renewed (holding.go), ticks of many jobs at one instant, beside
 //     gocron-redis-lock (ticking.go), and a node that is gone for a minute and comes back (outage.go)
@@ -22,10 +23,13 @@
 // The exit status is 1 if the run could not be finished; a target that is not reached is printed as
 // such, and no failure. An interrupt ends the nodes and leaves nothing behind.
 //
+// The processes of the hand-offs are this program once more, started by it with
+// QUORUMLOCK_BENCH_MEMBER set; they end with it.
+//
 // Files in reading order: main.go, form.go, stage.go, peer.go (ours.go, redsync.go, rueidislock.go,
-// redislock.go, gocronredislock.go), pair.go, handoff.go, election.go, holding.go, ticking.go, outage.go, commands.go,
-// cpu_*.go; pure: statistics.go, results.go, target.go, table.go, tables.go, chart.go, document.go;
-// machine.go.
+// redislock.go, gocronredislock.go), pair.go, handoff.go (crew.go, member.go), election.go,
+// holding.go, ticking.go, outage.go, commands.go, cpu_*.go, clock_*.go; pure: rota.go, statistics.go,
+// results.go, target.go, table.go, tables.go, chart.go, document.go; machine.go.
 package main
 
 import (
@@ -53,6 +57,9 @@ type settings struct {
 
 func main() {
 	redis.SetLogger(silent{}) // a node that is dead is what a part of this is about
+	if is, err := isMember(); is {
+		endMember(err)
+	}
 	var s settings
 	name := flag.String("form", "core", "what to measure: short, core, delay, full")
 	flag.StringVar(&s.out, "out", "", "file to write the document to, in Markdown")
@@ -77,6 +84,15 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
+}
+
+// endMember ends a process of a crew; what it says goes into its parent's error.
+func endMember(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
 
 type silent struct{}
@@ -143,7 +159,7 @@ func measure(
 		if r.roundTrip, err = s.roundTrip(ctx); err != nil {
 			return m, r, err
 		}
-		if r.handoffs, r.waits, err = measureHandoffs(ctx, s, f, say); err != nil {
+		if err = r.measureHandoffs(ctx, s, say); err != nil {
 			return m, r, err
 		}
 	}

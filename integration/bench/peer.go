@@ -56,6 +56,16 @@ func peers() []peer {
 	}
 }
 
+// peerNamed is the one of that name.
+func peerNamed(name string) (*peer, error) {
+	for _, p := range peers() {
+		if p.name == name {
+			return &p, nil
+		}
+	}
+	return nil, fmt.Errorf("no such library: %q", name)
+}
+
 // waitingPeers are those that wait for who holds a lock.
 func waitingPeers() []peer {
 	return slices.DeleteFunc(peers(), func(p peer) bool { return p.skips })

@@ -12,6 +12,7 @@ type results struct {
 	handoffs  []handoffResult
 	waits     []waitResult
 	roundTrip time.Duration // of a lone PING, around the hand-offs; 0: not measured
+	telling   time.Duration // from one process of a hand-off to another, through this one
 	elections []electionResult
 	holdings  []holdingResult
 	ticks     []tickResult
@@ -59,6 +60,16 @@ func (r *results) failures() []string {
 				if s.err != nil {
 					all = append(all, fmt.Sprintf("hand-off, %d waiters, %d clients, %s: %v",
 						h.cell.waiters, h.cell.clients, p.name, s.err))
+					break
+				}
+			}
+		}
+	}
+	for _, w := range r.waits {
+		for i, p := range w.peers {
+			for _, s := range w.samples[i] {
+				if s.err != nil {
+					all = append(all, fmt.Sprintf("waiting, %d waiters, %s: %v", w.waiters, p.name, s.err))
 					break
 				}
 			}

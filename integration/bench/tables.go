@@ -117,19 +117,22 @@ func (r *results) pairTable() table {
 
 func (r *results) handoffTable() table {
 	t := table{title: "Hand-off of one name",
-		about: fmt.Sprintf("One holder that frees at once, and so many waiters, all in one process;"+
-			" as many clients of the library as the second column says, each with connections of its"+
-			" own, stand for that many processes, and share the waiters out. %d nodes, %v per round, %d"+
-			" rounds. Who has freed asks again once another has held the lock. p50 and p99 are from the"+
-			" call of Unlock to the next holder's return from Lock, medians of the rounds. \"ours is\""+
+		about: fmt.Sprintf("One holder that frees at once, and so many waiters, in as many processes as"+
+			" the third column says. They share out as many clients of the library as the second one"+
+			" says, each with connections of its own, and the clients the waiters. %d nodes, %v per"+
+			" round, %d rounds. Who has freed asks again once another has held the lock, which a process"+
+			" beside these tells it: for so long one waits less, and the faster a library is, the more"+
+			" that takes from its hand-offs per second. To tell something through two pipes took %v. p50 and p99 are from the call of Unlock to the next holder's return"+
+			" from Lock, by a clock that all processes share, medians of the rounds. \"ours is\""+
 			" says how many times theirs our hand-offs per second are. redsync tries again by itself"+
 			" after 50 to 250 ms; redislock after %v, our choice, since it has no default. A lone PING"+
 			" took %v.",
-			usualNodes, r.form.handoffSpan, r.form.rounds, redislockPause,
+			usualNodes, r.form.handoffSpan, r.form.rounds, r.telling.Round(time.Microsecond),
+			redislockPause,
 			r.roundTrip.Round(time.Microsecond)),
-		header: []string{"waiters", "clients", "library", "hand-offs/s", "least", "most", "ours is",
-			"p50", "p99", "commands/hand-off", "failed"},
-		words: []bool{false, false, true}}
+		header: []string{"waiters", "clients", "processes", "library", "hand-offs/s", "least", "most",
+			"ours is", "p50", "p99", "commands/hand-off", "failed"},
+		words: []bool{false, false, false, true}}
 	for _, h := range r.handoffs {
 		for i, p := range h.peers {
 			s := h.samples[i]
@@ -138,7 +141,8 @@ func (r *results) handoffTable() table {
 			for _, one := range s {
 				failed += one.failed
 			}
-			t.add(fmt.Sprint(h.cell.waiters), fmt.Sprint(h.cell.clients), p.name,
+			t.add(fmt.Sprint(h.cell.waiters), fmt.Sprint(h.cell.clients),
+				fmt.Sprint(r.form.processesOf(h.cell)), p.name,
 				fmt.Sprintf("%.0f", rate.median), fmt.Sprintf("%.0f", rate.least),
 				fmt.Sprintf("%.0f", rate.most),
 				ratioText(ratio(h.spans(0), h.spans(i))), millis(median(h.p50(i))),
@@ -152,10 +156,10 @@ func (r *results) handoffTable() table {
 
 func (r *results) waitTable() table {
 	t := table{title: "Waiting",
-		about: fmt.Sprintf("One client holds the lock, the others wait for it, %v per round: commands"+
-			" that all of them send together, the holder's renewals included, per waiter and second; the"+
-			" median, the least and the most of %d rounds. Cores are those of this process.",
-			r.form.waitSpan, r.form.rounds),
+		about: fmt.Sprintf("One client holds the lock, the others wait for it, in %s, %v per round:"+
+			" commands that all of them send together, the holder's renewals included, per waiter and"+
+			" second; the median, the least and the most of %d rounds. Cores are those that all these"+
+			" processes use together.", inProcesses(r.form.processes), r.form.waitSpan, r.form.rounds),
 		header: []string{"waiters", "library", "commands per waiter and second", "least", "most",
 			"cores"},
 		words: []bool{false, true}}
