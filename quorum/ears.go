@@ -9,6 +9,10 @@ import (
 // ask when only one node is free would be too early, to insist on all too late.
 const earGrace = 3 * time.Millisecond
 
+// linger is how long a subscription stays after its ear was closed: who waits for a lock that goes
+// round waits again in a moment, and to subscribe anew costs more than the lock.
+const linger = 2 * time.Second
+
 // An Ear hears when a lock is freed.
 type Ear struct {
 	ears    *ears
@@ -23,6 +27,9 @@ type Ear struct {
 	other   releases // the last one that was not the holder's
 	grace   *time.Timer
 	closed  bool
+	leaving *time.Timer // once closed: ends the subscription, unless somebody listens again
+	crowd   int         // how many listened when it was counted; 0: not known
+	counted time.Time
 }
 
 // releases are what nodes told of the release of one owner token.
@@ -31,8 +38,8 @@ type releases struct {
 	by    Set
 }
 
-// ears keeps the subscriptions of an engine: one connection to each node while anybody listens,
-// none otherwise.
+// ears keeps the subscriptions of an engine: one connection to each node while anybody listens and
+// for a moment after that, none otherwise.
 type ears struct {
 	engine *Engine
 
@@ -51,6 +58,37 @@ func (e *Engine) Listen(name string) *Ear {
 	return ear
 }
 
+// Overhear is Listen where a majority of the nodes tells already, because an Ear for the name was
+// open a moment ago; elsewhere it returns nil. So what is freed from now on is heard.
+func (e *Engine) Overhear(name string) *Ear {
+	s := &e.ears
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || len(s.open) == 0 {
+		return nil
+	}
+	ear := s.open[e.channel(name)]
+	if ear == nil || !ear.closed || ear.listens.Len() < e.Quorum() {
+		return nil
+	}
+	ear.leaving.Stop()
+	ear.closed, ear.holder, ear.other = false, releases{}, releases{}
+	select { // of what was freed before now
+	case <-ear.freed:
+	default:
+	}
+	if now := time.Now(); now.Sub(ear.counted) > linger {
+		for i := range s.listeners {
+			if ear.listens.Has(i) {
+				ear.counted = now
+				s.listeners[i].Count(ear.channel)
+				break
+			}
+		}
+	}
+	return ear
+}
+
 // Ready is closed when a majority of the nodes has confirmed the subscription. What was freed
 // before that may have been missed.
 func (ear *Ear) Ready() <-chan struct{} { return ear.ready }
@@ -58,6 +96,14 @@ func (ear *Ear) Ready() <-chan struct{} { return ear.ready }
 // Freed receives when it is worth asking again: enough nodes told of a release, or a broken
 // subscription is back and may have missed one.
 func (ear *Ear) Freed() <-chan struct{} { return ear.freed }
+
+// Crowd is how many listen for releases of the name, this ear included, as a node counted them when
+// the ear was ready; 0 where that is not known.
+func (ear *Ear) Crowd() int {
+	ear.ears.mu.Lock()
+	defer ear.ears.mu.Unlock()
+	return ear.crowd
+}
 
 // Await says by which owner token the lock is held at present. Of its release, what one node tells
 // is enough to be woken by. Of any other token's it takes a majority: contenders that were refused
@@ -86,7 +132,7 @@ func (s *ears) add(ear *Ear) {
 	if s.closed {
 		return
 	}
-	if len(s.open) == 0 {
+	if s.listeners == nil {
 		s.open = make(map[string]*Ear)
 		s.listeners = make([]Listener, len(s.engine.nodes))
 		for i, node := range s.engine.nodes {
@@ -102,11 +148,24 @@ func (s *ears) add(ear *Ear) {
 func (s *ears) remove(ear *Ear) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if ear.closed {
+		return
+	}
 	ear.closed = true
 	if ear.grace != nil {
 		ear.grace.Stop()
 	}
-	if s.open[ear.channel] != ear {
+	if s.open[ear.channel] == ear && !s.closed {
+		ear.leaving = time.AfterFunc(linger, func() { s.leave(ear) })
+	}
+}
+
+// leave ends the ear's subscription, unless somebody listens again. With the last one the
+// connections end.
+func (s *ears) leave(ear *Ear) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[ear.channel] != ear || !ear.closed || s.closed {
 		return
 	}
 	delete(s.open, ear.channel)
@@ -123,6 +182,11 @@ func (s *ears) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
+	for _, ear := range s.open {
+		if ear.leaving != nil {
+			ear.leaving.Stop()
+		}
+	}
 	s.closeListeners()
 }
 
@@ -143,8 +207,13 @@ func (s *ears) hear(i int, h Heard) {
 			ear.listens &^= 1 << i
 		}
 	case Subscribed:
+		if ear := s.open[h.Channel]; ear != nil && ear.subscribed(i, s.engine.Quorum()) {
+			ear.counted = time.Now()
+			s.listeners[i].Count(h.Channel)
+		}
+	case Counted:
 		if ear := s.open[h.Channel]; ear != nil {
-			ear.subscribed(i, s.engine.Quorum())
+			ear.crowd = h.Count
 		}
 	case Published:
 		if ear := s.open[h.Channel]; ear != nil {
@@ -153,8 +222,8 @@ func (s *ears) hear(i int, h Heard) {
 	}
 }
 
-// subscribed is called with ears.mu held.
-func (ear *Ear) subscribed(i, quorum int) {
+// subscribed reports whether the ear is ready by it. Called with ears.mu held.
+func (ear *Ear) subscribed(i, quorum int) (isReady bool) {
 	if ear.known.Has(i) {
 		ear.signal() // back after a break, in which a message may have been missed
 	}
@@ -165,8 +234,10 @@ func (ear *Ear) subscribed(i, quorum int) {
 		case <-ear.ready:
 		default:
 			close(ear.ready)
+			return true
 		}
 	}
+	return false
 }
 
 // published is called with ears.mu held.
@@ -192,7 +263,7 @@ func (ear *Ear) startGrace() {
 	if ear.grace != nil {
 		ear.grace.Stop()
 	}
-	if ear.holder.by != 0 {
+	if ear.holder.by != 0 && !ear.closed {
 		ear.grace = time.AfterFunc(earGrace, ear.graceOver)
 	}
 }

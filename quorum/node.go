@@ -145,8 +145,9 @@ func (c *Command) Arg(i int) string {
 // Heard is something that a listener was told.
 type Heard struct {
 	Kind    HeardKind
-	Channel string // Subscribed, Published
+	Channel string // Subscribed, Published, Counted
 	Payload string // Published
+	Count   int    // Counted
 }
 
 // HeardKind tells what was heard.
@@ -157,11 +158,13 @@ const (
 	Subscribed HeardKind = iota // from now on messages on Channel arrive; said again after a break
 	Published                   // a message on Channel
 	Broken                      // the connection is gone; messages may be missed until Subscribed
+	Counted                     // so many listen to Channel on this node
 )
 
 // A Listener listens on channels of one node. Its methods do not block.
 type Listener interface {
 	Subscribe(channel string)
 	Unsubscribe(channel string)
+	Count(channel string) // asks how many listen; a node that does not tell leaves it unanswered
 	Close()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -20,6 +21,8 @@ type redisListener struct {
 
 	mu      sync.Mutex
 	changes map[string]bool // channel: subscribe (true) or unsubscribe, not sent yet
+	counts  []string        // channels whose listeners are to be counted
+	leaving map[string]int  // by channel: unsubscriptions that the node has not confirmed
 	wake    chan struct{}
 	closed  chan struct{}
 	once    sync.Once
@@ -27,7 +30,7 @@ type redisListener struct {
 
 func newRedisListener(node *RedisNode, heard func(Heard)) *redisListener {
 	l := &redisListener{node: node, heard: heard, changes: make(map[string]bool),
-		wake: make(chan struct{}, 1), closed: make(chan struct{})}
+		leaving: make(map[string]int), wake: make(chan struct{}, 1), closed: make(chan struct{})}
 	go l.run()
 	return l
 }
@@ -39,6 +42,17 @@ func (l *redisListener) change(channel string, subscribe bool) {
 	l.mu.Lock()
 	l.changes[channel] = subscribe
 	l.mu.Unlock()
+	l.signal()
+}
+
+func (l *redisListener) Count(channel string) {
+	l.mu.Lock()
+	l.counts = append(l.counts, channel)
+	l.mu.Unlock()
+	l.signal()
+}
+
+func (l *redisListener) signal() {
 	select {
 	case l.wake <- struct{}{}:
 	default:
@@ -69,7 +83,7 @@ func (l *redisListener) run() {
 		case <-l.closed:
 			return
 		}
-		add, remove := l.takeChanges()
+		add, remove, count := l.takeChanges()
 		ctx, cancel := context.WithTimeout(context.Background(), l.node.timeout)
 		if ping {
 			_ = sub.Ping(ctx)
@@ -87,28 +101,45 @@ func (l *redisListener) run() {
 				go l.read(sub)
 			}
 		}
+		if len(count) > 0 {
+			l.count(ctx, count)
+		}
 		cancel()
 	}
 }
 
-func (l *redisListener) takeChanges() (add, remove []string) {
+// count asks over one of the client's other connections. An error is no answer: the user may not
+// have the right, and the number is a hint.
+func (l *redisListener) count(ctx context.Context, channels []string) {
+	counts, err := l.node.client.PubSubNumSub(ctx, channels...).Result()
+	if err != nil {
+		return
+	}
+	for channel, n := range counts {
+		l.heard(Heard{Kind: Counted, Channel: channel, Count: int(min(n, math.MaxInt32))})
+	}
+}
+
+func (l *redisListener) takeChanges() (add, remove, count []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	count, l.counts = l.counts, nil
 	for channel, subscribe := range l.changes {
 		if subscribe {
 			add = append(add, channel)
 		} else {
 			remove = append(remove, channel)
+			l.leaving[channel]++
 		}
 	}
 	clear(l.changes)
-	return add, remove
+	return add, remove, count
 }
 
-// listenerCheck is how often a subscription is pinged; listenerPause is how long it rests after an
+// listenerCheck is how often a subscription is pinged: a waiter asks by itself about as often. listenerPause is how long it rests after an
 // error, so that a node that answers nonsense at once does not keep us busy.
 const (
-	listenerCheck = 3 * time.Second
+	listenerCheck = 15 * time.Second
 	listenerPause = 100 * time.Millisecond
 )
 
@@ -118,11 +149,16 @@ func (l *redisListener) read(sub *redis.PubSub) {
 		message, err := receive(sub)
 		switch message := message.(type) {
 		case *redis.Subscription:
-			if message.Kind == "subscribe" {
+			if l.isLast(message) {
 				l.heard(Heard{Kind: Subscribed, Channel: message.Channel})
 			}
 		case *redis.Message:
 			l.heard(Heard{Kind: Published, Channel: message.Channel, Payload: message.Payload})
+		}
+		if err != nil {
+			l.mu.Lock()
+			clear(l.leaving)
+			l.mu.Unlock()
 		}
 		if err != nil && failed { // the first time go-redis connects anew, mostly at once
 			select {
@@ -134,6 +170,23 @@ func (l *redisListener) read(sub *redis.PubSub) {
 			return
 		}
 	}
+}
+
+// isLast reports whether it confirms a subscription that no unsubscription is on its way behind:
+// what is published between that and the next subscription is not heard.
+func (l *redisListener) isLast(message *redis.Subscription) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	left := l.leaving[message.Channel]
+	if message.Kind == "subscribe" {
+		return left == 0
+	}
+	if left--; left <= 0 {
+		delete(l.leaving, message.Channel)
+	} else {
+		l.leaving[message.Channel] = left
+	}
+	return false
 }
 
 // receive waits for one message, and survives one that go-redis panics at.

@@ -452,6 +452,7 @@ func TestCaseWaitersCostLittleAndLeaveNothing(t *testing.T) {
 				})
 			}
 			all.Wait()
+			time.Sleep(3 * time.Second) // subscriptions outlast their waiters by two
 			synctest.Wait()
 			for i, n := range r.nodes {
 				if left := n.Listeners(); len(left) != 0 {

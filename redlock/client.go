@@ -239,8 +239,10 @@ func (c *Client) freeAll(ctx context.Context, held []closedHold) error {
 		left, len(held), cmp.Or(first, error(ErrNoQuorum)))
 }
 
-// pollFirst and pollMost are how often a waiting call asks even though it heard nothing.
+// pollFirst and pollMost are how often a waiting call asks even though it heard nothing, pollGrows
+// how many times as long each pause is as the one before it.
 const (
 	pollFirst = time.Second
+	pollGrows = 4
 	pollMost  = 10 * time.Second
 )

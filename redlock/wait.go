@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -127,9 +128,12 @@ func (c *Client) waitFor(ctx context.Context, name string, o lockOptions) (*Lock
 			return nil, c.gaveUp(ctx, name, nil)
 		}
 	}
-	var w *waiter // once there is something to wait for
+	w := waiter{client: c, name: name, poll: pollFirst, ear: c.engine.Overhear(name)}
+	defer w.close()
 	for {
+		asked := time.Now()
 		l, err := c.try(ctx, name, o, called)
+		took := time.Since(asked)
 		var round *RoundError
 		switch {
 		case err == nil:
@@ -143,9 +147,8 @@ func (c *Client) waitFor(ctx context.Context, name string, o lockOptions) (*Lock
 			return nil, c.gaveUp(ctx, name, round)
 		}
 		c.lines.told(name, round)
-		if w == nil {
-			w = &waiter{client: c, name: name, poll: pollFirst}
-			defer w.close()
+		if w.round == 0 || took < w.round {
+			w.round = took
 		}
 		if !w.wait(ctx, round) {
 			return nil, c.gaveUp(ctx, name, round)
@@ -201,6 +204,7 @@ type waiter struct {
 	ear    *quorum.Ear
 	poll   time.Duration
 	pause  time.Duration
+	round  time.Duration // how long a try takes at the least
 }
 
 func (w *waiter) close() {
@@ -222,7 +226,7 @@ func (w *waiter) wait(ctx context.Context, last *RoundError) bool {
 	case errors.Is(last, ErrHeld):
 		w.pause = 0
 		timeout = w.poll
-		w.poll = min(2*w.poll, pollMost)
+		w.poll = min(pollGrows*w.poll, pollMost)
 	default:
 		w.pause = min(max(2*w.pause, leastPause), mostPause)
 		timeout = w.pause
@@ -243,11 +247,40 @@ func (w *waiter) wait(ctx context.Context, last *RoundError) bool {
 	select {
 	case <-ready:
 	case <-freed:
+		return w.stagger(ctx, rand.N[time.Duration])
 	case <-timer.C:
 	case <-ctx.Done():
 		return false
 	case <-w.client.done:
 		return false
+	}
+	return true
+}
+
+// roundsEach is how many rounds long a waiter may stand back, for each of the others: the next
+// holder needs two, to take and to free, and the others' tries are to fall between them. With none,
+// 16 processes in a line handed over 183 times a second by 66 commands each; with one 260 by 42, with
+// two 378 by 31, with four 429 by 25, and more gained no more.
+const roundsEach = 4
+
+// mostStagger bounds how long a waiter stands back for others.
+const mostStagger = 250 * time.Millisecond
+
+// stagger lets the waiters of all processes, who hear of a release at the same moment, ask at
+// different ones. Without it they all ask at once, split the votes, and each release costs tries of
+// all of them. It returns false when ctx or the client ended.
+func (w *waiter) stagger(ctx context.Context, random func(time.Duration) time.Duration) bool {
+	others := w.ear.Crowd() - 1
+	if others <= 0 || w.round <= 0 {
+		return true
+	}
+	span := min(mostStagger, time.Duration(others)*roundsEach*min(w.round, mostStagger))
+	if !w.client.pause(ctx, random(span)) {
+		return false
+	}
+	select { // of a release meanwhile: the try that comes now is its answer, too
+	case <-w.ear.Freed():
+	default:
 	}
 	return true
 }

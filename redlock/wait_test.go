@@ -59,7 +59,7 @@ func TestLockWakesByNotification(t *testing.T) {
 		{"from all nodes", all, time.Millisecond, false},
 		{"from one node", one, 10 * time.Millisecond, false},
 		{"from one node, and from another of others' failures", 2, 10 * time.Millisecond, true},
-		{"from none: by the slow poll", none, 4 * time.Second, false},
+		{"from none: by the slow poll", none, 10 * time.Second, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -103,6 +103,59 @@ func TestLockWakesByNotification(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A release wakes who waits in all processes at once. They do not all ask at once, and whoever comes
+// first is not always the same.
+func TestWaitersStandBackForEachOther(t *testing.T) {
+	t.Parallel()
+	const waiters, turns = 10, 200
+	inBubble(t, 5, func(r *rig) {
+		for _, n := range r.nodes {
+			n.Faults().DelayRequests(fakenode.Jitter(1, 0, time.Millisecond))
+			n.Faults().DelayReplies(fakenode.Jitter(2, 0, time.Millisecond))
+		}
+		first := r.user(redlock.Config{})
+		r.warm(first)
+		l := r.take(first, "k")
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		served, total := make([]int, waiters), 0
+		for i := range waiters {
+			u := r.user(redlock.Config{})
+			r.warm(u)
+			all.Go(func() {
+				for {
+					l, err := u.Lock(r.Context(), "k")
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					mu.Lock()
+					served[i]++
+					total++
+					isOver := total >= turns
+					mu.Unlock()
+					r.wantIs(l.Unlock(r.Context()))
+					if isOver {
+						return
+					}
+				}
+			})
+		}
+		time.Sleep(5 * time.Second) // all listen
+		before := r.nodes[0].Count("acquire")
+		r.wantIs(l.Unlock(r.Context()))
+		all.Wait()
+		asked := float64(r.nodes[0].Count("acquire")-before) / turns
+		t.Logf("node 0 was asked %.1f times a turn, served %v", asked, served)
+		if asked > waiters {
+			t.Errorf("node 0 was asked %.1f times a turn by %d that wait", asked, waiters)
+		}
+		if least := slices.Min(served); least < turns/waiters/4 {
+			t.Errorf("served %v: one of them only %d times", served, least)
+		}
+	})
 }
 
 func TestLockWakesWhenADeadHoldersTimeIsOver(t *testing.T) {

@@ -87,6 +87,17 @@ func (s *listener) Unsubscribe(channel string) {
 	})
 }
 
+// Count asks how many listen to the channel.
+func (s *listener) Count(channel string) {
+	s.change(channel, func() {
+		if s.broken || s.link.isParted() {
+			return
+		}
+		m := &message{link: s.link, do: func() { s.count(channel) }}
+		s.up.put(s.link.requestTakes(), func() { s.link.node.arrive(m) })
+	})
+}
+
 // Close ends the listener: nothing is heard any more, but for what is being told right now.
 func (s *listener) Close() {
 	s.link.node.mu.Lock()
@@ -151,6 +162,21 @@ func (s *listener) subscribed(channel string, subscribe bool, epoch int) {
 		s.tell(quorum.Heard{Kind: quorum.Subscribed, Channel: channel})
 	default:
 		delete(s.live, channel)
+	}
+}
+
+// count is executed by the node.
+func (s *listener) count(channel string) {
+	s.link.node.mu.Lock()
+	defer s.link.node.mu.Unlock()
+	count := 0
+	for other := range s.link.node.listeners {
+		if other.live[channel] {
+			count++
+		}
+	}
+	if !s.ended {
+		s.tell(quorum.Heard{Kind: quorum.Counted, Channel: channel, Count: count})
 	}
 }
 

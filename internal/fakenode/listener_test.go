@@ -24,7 +24,7 @@ func listen(node quorum.Node) *ear {
 	e.Listener = node.Listen(func(h quorum.Heard) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		what := [...]string{"subscribed", "published", "broken"}[h.Kind]
+		what := [...]string{"subscribed", "published", "broken", "counted"}[h.Kind]
 		note := fmt.Sprintf("%v %s %s %s", time.Since(e.start), what, h.Channel, h.Payload)
 		e.notes = append(e.notes, strings.TrimSpace(note))
 	})

@@ -1,6 +1,8 @@
 package nodetest
 
 import (
+	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/quorumlock/quorumlock/internal/script"
@@ -115,6 +117,28 @@ var listenerClaims = []claim{
 			e.subscribes(a.keys.Channel)
 			a.frees("ql1:h\xffo\x00st/1 2")
 			e.wants(published(a.keys, "ql1:h\xffo\x00st/1 2"))
+		}
+	}},
+	{"a node tells how many listen to a channel", func(a *asker) {
+		first, second := a.listen(), a.listen()
+		for i, e := range []*ear{first, second} {
+			e.subscribes(a.keys.Channel)
+			first.Count(a.keys.Channel)
+			first.wants(quorum.Heard{Kind: quorum.Counted, Channel: a.keys.Channel, Count: i + 1})
+		}
+	}},
+	{"a subscription behind an unsubscription is confirmed once it stands", func(a *asker) {
+		e := a.listen()
+		e.subscribes(a.keys.Channel)
+		for i := range 50 {
+			e.Unsubscribe(a.keys.Channel)
+			if i%2 == 0 { // so that it is on its way, or not yet
+				runtime.Gosched()
+			}
+			e.subscribes(a.keys.Channel)
+			token := fmt.Sprint("ql1:me/", i)
+			a.frees(token)
+			e.wants(published(a.keys, token))
 		}
 	}},
 	{"a listener may be closed twice, and at any time", func(a *asker) {
