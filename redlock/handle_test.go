@@ -63,6 +63,8 @@ func TestResumedForLessIsFreedForLong(t *testing.T) {
 	inBubble(t, 5, func(r *rig) {
 		long := redlock.Config{MaxTTL: 30 * time.Second}
 		a, b := r.user(long), r.user(long)
+		// The others' votes come first, and only a voter's key is handed over as it is.
+		slow(5*time.Millisecond, r.nodes[:2]...)
 		handle := r.detach(r.take(a, "k", redlock.WithTTL(30*time.Second)))
 		for range 2 { // also what is handed over once more
 			l, err := b.Resume(r.Context(), handle, redlock.WithTTL(time.Second))
