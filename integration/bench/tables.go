@@ -122,8 +122,9 @@ func (r *results) handoffTable() table {
 			" says, each with connections of its own, and the clients the waiters. %d nodes, %v per"+
 			" round, %d rounds. Who has freed asks again once another has held the lock, which a process"+
 			" beside these tells it: for so long one waits less, and the faster a library is, the more"+
-			" that takes from its hand-offs per second. To tell something through two pipes took %v. p50 and p99 are from the call of Unlock to the next holder's return"+
-			" from Lock, by a clock that all processes share, medians of the rounds. \"ours is\""+
+			" that takes from its hand-offs per second. To tell something through two pipes took"+
+			" %v. p50 and p99 are from the call of Unlock to the next holder's return from Lock, by a"+
+			" clock that all processes share, medians of the rounds. \"ours is\""+
 			" says how many times theirs our hand-offs per second are. redsync tries again by itself"+
 			" after 50 to 250 ms; redislock after %v, our choice, since it has no default. A lone PING"+
 			" took %v.",
@@ -217,8 +218,9 @@ func (r *results) tickTable() table {
 			" scheduler of its own, have the same jobs, all due at one instant; a run takes %v, %d"+
 			" instants. quorumlock is its Scheduler with OverlapAllow, on %d nodes. gocron-redis-lock is"+
 			" gocron's WithDistributedLocker, on one node, with one try (WithTries(1)), as its README"+
-			" has it; its lock lives as long as the run, so that a replica which asks later runs the job"+
-			" once more: see repeated. Times are from the"+
+			" has it. That try ends after 0.4 s (redsync's expiry of 8 s by its factor of 0.05): a job"+
+			" whose tries all end so is missing. Its lock lives as long as the run: a replica which asks later"+
+			" runs the job once more, see repeated. Times are from the"+
 			" instant to the start of the run: of the last job, and the median of all; medians of the"+
 			" instants. Commands are per tick, of all replicas at all nodes; where there is one job, also"+
 			" those of the replica that ran it, and of each other one. The replicas with the fewest and"+

@@ -119,7 +119,8 @@ func TestHeldLocksAndTicksAreJudgedWhereThereAreEnough(t *testing.T) {
 	r := results{
 		holdings: []holdingResult{{locks: 1000, bytes: 5000},
 			{locks: 100_000, bytes: 600, goroutines: 101, held: 100_000, cores: 0.5}},
-		ticks: []tickResult{{cell: tickCell{3, 5000}, name: gocronName, samples: []tickSample{{repeated: 9}}},
+		ticks: []tickResult{
+			{cell: tickCell{3, 5000}, name: gocronName, samples: []tickSample{{repeated: 9}}},
 			{cell: tickCell{3, 1}, name: oursName, samples: []tickSample{{missing: 1}}},
 			{cell: tickCell{3, 5000}, name: oursName, samples: []tickSample{
 				{took: 4 * time.Second, repeated: 1}, {took: time.Second}, {took: 2 * time.Second}}}},
