@@ -3,7 +3,6 @@ package integration
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 	"sync"
 )
@@ -49,9 +48,8 @@ func (n *Node) rest() error {
 
 // leavesNoTrace are faults that nothing is left of in a server that runs and is emptied.
 var leavesNoTrace = []string{
-	"kill", "stop", "start empty", "pause", "cut", "lose requests", "lose replies", "slow requests",
-	"slow replies", "short replies", "drop", "FLUSHALL", "SCRIPT FLUSH", "SET", "DEL", "HSET",
-	"CLIENT KILL",
+	"kill", "stop", "start empty", "pause", "lose requests", "lose replies", "slow requests",
+	"slow replies", "short replies", "FLUSHALL", "SCRIPT FLUSH", "SET", "DEL", "HSET", "CLIENT KILL",
 }
 
 // isSound reports whether the node is of the plain kind and runs, and nothing was done to it that
@@ -112,19 +110,4 @@ func (n *Node) leave() {
 		w.close()
 	}
 	unregister(n)
-}
-
-// turns bounds how much the engine is asked to do at once. Containers that start side by side on
-// few processors keep everything else from running, and take no less time in all.
-var turns = make(chan struct{}, max(1, runtime.NumCPU()/2))
-
-// inTurn does what is hard work for the engine.
-func inTurn(ctx context.Context, do func() error) error {
-	select {
-	case turns <- struct{}{}:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	defer func() { <-turns }()
-	return do()
 }

@@ -77,16 +77,18 @@ func (e *Engine) Overhear(name string) *Ear {
 	case <-ear.freed:
 	default:
 	}
-	if now := time.Now(); now.Sub(ear.counted) > linger {
-		for i := range s.listeners {
-			if ear.listens.Has(i) {
-				ear.counted = now
-				s.listeners[i].Count(ear.channel)
-				break
-			}
+	for i := range s.listeners {
+		if ear.listens.Has(i) && time.Since(ear.counted) > linger {
+			s.count(ear, i)
 		}
 	}
 	return ear
+}
+
+// count lets node i tell how many listen. Called with s.mu held.
+func (s *ears) count(ear *Ear, i int) {
+	ear.counted = time.Now()
+	s.listeners[i].Count(ear.channel)
 }
 
 // Ready is closed when a majority of the nodes has confirmed the subscription. What was freed
@@ -97,8 +99,8 @@ func (ear *Ear) Ready() <-chan struct{} { return ear.ready }
 // subscription is back and may have missed one.
 func (ear *Ear) Freed() <-chan struct{} { return ear.freed }
 
-// Crowd is how many listen for releases of the name, this ear included, as a node counted them when
-// the ear was ready; 0 where that is not known.
+// Crowd is how many listen for releases of the name, this ear included, as a node last counted them;
+// 0 where that is not known.
 func (ear *Ear) Crowd() int {
 	ear.ears.mu.Lock()
 	defer ear.ears.mu.Unlock()
@@ -208,8 +210,7 @@ func (s *ears) hear(i int, h Heard) {
 		}
 	case Subscribed:
 		if ear := s.open[h.Channel]; ear != nil && ear.subscribed(i, s.engine.Quorum()) {
-			ear.counted = time.Now()
-			s.listeners[i].Count(h.Channel)
+			s.count(ear, i)
 		}
 	case Counted:
 		if ear := s.open[h.Channel]; ear != nil {

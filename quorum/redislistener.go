@@ -136,8 +136,9 @@ func (l *redisListener) takeChanges() (add, remove, count []string) {
 	return add, remove, count
 }
 
-// listenerCheck is how often a subscription is pinged: a waiter asks by itself about as often. listenerPause is how long it rests after an
-// error, so that a node that answers nonsense at once does not keep us busy.
+// listenerCheck is how often a subscription is pinged: a waiter asks by itself about as often.
+// listenerPause is how long it rests after an error, so that a node that answers nonsense at once
+// does not keep us busy.
 const (
 	listenerCheck = 15 * time.Second
 	listenerPause = 100 * time.Millisecond

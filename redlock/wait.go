@@ -247,7 +247,7 @@ func (w *waiter) wait(ctx context.Context, last *RoundError) bool {
 	select {
 	case <-ready:
 	case <-freed:
-		return w.stagger(ctx, rand.N[time.Duration])
+		return w.stagger(ctx)
 	case <-timer.C:
 	case <-ctx.Done():
 		return false
@@ -269,13 +269,13 @@ const mostStagger = 250 * time.Millisecond
 // stagger lets the waiters of all processes, who hear of a release at the same moment, ask at
 // different ones. Without it they all ask at once, split the votes, and each release costs tries of
 // all of them. It returns false when ctx or the client ended.
-func (w *waiter) stagger(ctx context.Context, random func(time.Duration) time.Duration) bool {
+func (w *waiter) stagger(ctx context.Context) bool {
 	others := w.ear.Crowd() - 1
 	if others <= 0 || w.round <= 0 {
 		return true
 	}
 	span := min(mostStagger, time.Duration(others)*roundsEach*min(w.round, mostStagger))
-	if !w.client.pause(ctx, random(span)) {
+	if !w.client.pause(ctx, rand.N(span)) {
 		return false
 	}
 	select { // of a release meanwhile: the try that comes now is its answer, too
