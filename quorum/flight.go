@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// maxBatch bounds what goes to a node at once, so that one flight does not grow without end.
-	maxBatch = 1024
+	// MaxBatch bounds what goes to a node at once, so that one flight does not grow without end.
+	MaxBatch = 1024
 	// maxFlights bounds how many batches are under way, the ones given up on included: a client
 	// that ignores deadlines may keep those for long.
 	maxFlights = 16
@@ -57,13 +57,13 @@ func (l *lane) takeOff(now time.Time) *flight {
 	}
 	f := l.spare
 	l.spare = nil
-	if n := min(len(l.queue), maxBatch); f == nil || cap(f.requests) < n {
+	if n := min(len(l.queue), MaxBatch); f == nil || cap(f.requests) < n {
 		f = &flight{requests: make([]*request, 0, n), answers: make([]answer, 0, n)}
 		f.batch.Calls = make([]Call, 0, n)
 	}
 	f.took = now
 	taken := 0
-	for taken < len(l.queue) && len(f.requests) < maxBatch { // passOn may append to the queue
+	for taken < len(l.queue) && len(f.requests) < MaxBatch { // passOn may append to the queue
 		r := l.queue[taken]
 		taken++
 		if r.answered { // withdrawn, or timed out in the queue

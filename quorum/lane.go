@@ -16,6 +16,12 @@ var (
 	errLaneClosed  = errors.New("client closed")
 )
 
+// NoAnswerInTime reports whether err is, or wraps, that of a node that did not answer in time, or
+// could not be sent to: it may be gone, or be asked more than it can do.
+func NoAnswerInTime(err error) bool {
+	return errors.Is(err, errNodeTimeout) || errors.Is(err, errUnsent)
+}
+
 // A request is one message to one node, from submit to its answer.
 type request struct {
 	command  *Command

@@ -5,15 +5,22 @@ import (
 	"errors"
 	"time"
 
+	"github.com/quorumlock/quorumlock/internal/window"
 	"github.com/quorumlock/quorumlock/quorum"
 )
 
 // maxAttempts is how often TryLock asks, with a fresh owner token each time, when votes split.
 const maxAttempts = 3
 
+// mostTries is how many tries of a Client are under way at once; where that is too much for the
+// nodes, fewer. Without a bound, 20,000 calls at once on loopback kept each other from an answer
+// until all but 151 had failed.
+const mostTries = quorum.MaxBatch
+
 // TryLock takes the lock if nobody holds it. It does not wait for a holder: it blocks at most
 // 2 x NodeTimeout (for a TTL below 4 x NodeTimeout, TTL/2), usually one round trip, and at most
-// until ctx ends. When several try at the same moment, one of them wins.
+// until ctx ends. When several try at the same moment, one of them wins. Of thousands that one
+// Client makes at once, those that do not get their turn in that time fail with ErrNoQuorum.
 //
 // On failure nothing is held, and the error matches ErrHeld (another holds it; a RoundError says
 // who and for how long), ErrNoQuorum (too few nodes gave a vote; a RoundError says which and why),
@@ -27,15 +34,57 @@ func (c *Client) TryLock(ctx context.Context, name string, opts ...LockOption) (
 		return nil, err
 	}
 	defer c.calls.Done()
-	return c.try(ctx, name, o, time.Now())
+	return c.tryOnce(ctx, name, o)
 }
 
-// try makes up to maxAttempts attempts. called is when the user's call began, for the observer.
-func (c *Client) try(
-	ctx context.Context, name string, o lockOptions, called time.Time,
+// tryOnce is TryLock without its checks.
+func (c *Client) tryOnce(ctx context.Context, name string, o lockOptions) (*Lock, error) {
+	called := time.Now()
+	until := called.Add(c.tryTakes(o))
+	return c.inTurn(ctx, name, until, func() (*Lock, error) {
+		return c.try(ctx, name, o, called, until)
+	})
+}
+
+// tryTakes is how long a try takes at the most.
+func (c *Client) tryTakes(o lockOptions) time.Duration {
+	return 2 * min(c.cfg.NodeTimeout, o.ttl/4)
+}
+
+// inTurn makes a try as soon as not too many others are under way. If that is not until by, or
+// before ctx or the client ends, there is none; a zero by is no bound.
+func (c *Client) inTurn(
+	ctx context.Context, name string, by time.Time, try func() (*Lock, error),
 ) (*Lock, error) {
-	began := time.Now()
-	until := began.Add(2 * min(c.cfg.NodeTimeout, o.ttl/4))
+	place, err := c.tries.Enter(ctx, window.Wait{By: by, Closed: c.done})
+	switch {
+	case errors.Is(err, window.ErrClosed):
+		return nil, c.outcomeError("lock", name, quorum.Outcome{Err: quorum.ErrStopped})
+	case errors.Is(err, window.ErrNoTurn):
+		e := c.outcomeError("lock", name, quorum.Outcome{Verdict: quorum.NoQuorum})
+		e.detail = "the nodes were not asked: too many calls of this process went before"
+		return nil, e
+	case err != nil:
+		return nil, c.outcomeError("lock", name,
+			quorum.Outcome{Verdict: quorum.NoQuorum, Err: err})
+	}
+	result := window.Plain
+	defer func() { place.Leave(result) }()
+	l, err := try()
+	switch {
+	case err == nil, errors.Is(err, ErrHeld):
+		result = window.Smoothly
+	case quorum.NoAnswerInTime(err):
+		result = window.Badly
+	}
+	return l, err
+}
+
+// try makes up to maxAttempts attempts, until then. called is when the user's call began, for the
+// observer.
+func (c *Client) try(
+	ctx context.Context, name string, o lockOptions, called, until time.Time,
+) (*Lock, error) {
 	for attempt := 1; ; attempt++ {
 		asked := time.Now()
 		out := c.engine.Acquire(ctx, quorum.Claim{

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quorumlock/quorumlock/internal/clock"
 	"github.com/quorumlock/quorumlock/internal/teller"
+	"github.com/quorumlock/quorumlock/internal/window"
 	"github.com/quorumlock/quorumlock/quorum"
 )
 
@@ -24,6 +25,7 @@ type Client struct {
 	log    *slog.Logger
 	keeper keeper
 	lines  lines
+	tries  *window.Window // that are under way
 	teller teller.Teller
 
 	waitsUntil atomic.Int64 // when Lock last said that it waits until, ns since the epoch
@@ -72,7 +74,7 @@ func (cfg *Config) nodes() ([]quorum.Node, error) {
 
 func newClient(cfg Config, nodes []quorum.Node, clk clock.Clock) *Client {
 	c := &Client{cfg: cfg, clock: clk, log: cfg.Logger, done: make(chan struct{}),
-		gone: make(chan struct{})}
+		gone: make(chan struct{}), tries: window.New(mostTries, mostTries)}
 	c.keeper.client = c
 	c.engine = quorum.New(nodes, quorum.Settings{
 		NodeTimeout: cfg.NodeTimeout,

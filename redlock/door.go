@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"context"
-	"time"
 
 	"github.com/quorumlock/quorumlock/internal/clock"
 	"github.com/quorumlock/quorumlock/internal/door"
@@ -88,7 +87,7 @@ func (c *Client) lockOurs(ctx context.Context, name string, wait bool, opts ...a
 	if wait {
 		return asAny(c.waitFor(ctx, name, o))
 	}
-	return asAny(c.try(ctx, name, o, time.Now()))
+	return asAny(c.tryOnce(ctx, name, o))
 }
 
 // asAny keeps a nil *Lock from becoming an any that is not nil.

@@ -132,7 +132,10 @@ func (c *Client) waitFor(ctx context.Context, name string, o lockOptions) (*Lock
 	defer w.close()
 	for {
 		asked := time.Now()
-		l, err := c.try(ctx, name, o, called)
+		l, err := c.inTurn(ctx, name, time.Time{}, func() (*Lock, error) {
+			asked = time.Now()
+			return c.try(ctx, name, o, called, asked.Add(c.tryTakes(o)))
+		})
 		took := time.Since(asked)
 		var round *RoundError
 		switch {

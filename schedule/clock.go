@@ -75,19 +75,22 @@ func (c *tickClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 func (c *tickClock) Until(t time.Time) time.Duration { return t.Sub(c.Now()) }
 
 // correct takes over what the nodes' answers say of the time, if it differs by enough to matter,
-// and sets all timers again: also those that stood still with a suspended machine.
+// and then sets all timers again: also those that stood still with a suspended machine. Otherwise it
+// leaves them alone: it is called for each claim, and there may be thousands of each.
 func (c *tickClock) correct() {
 	offset, known := c.access.Engine.Offset()
 	own := c.access.Clock.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if known {
-		ahead := own.Wall + offset - own.Mono
-		if !c.known || (ahead-c.ahead).Abs() > leastCorrection {
-			c.ahead, c.known = ahead, true
-		}
-		c.own = own.Wall - own.Mono
+	if !known {
+		return
 	}
+	c.own = own.Wall - own.Mono
+	ahead := c.own + offset
+	if c.known && (ahead-c.ahead).Abs() <= leastCorrection {
+		return
+	}
+	c.ahead, c.known = ahead, true
 	now := c.now()
 	for t := range c.pending {
 		t.timer.Reset(t.at.Sub(now))

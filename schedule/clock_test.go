@@ -142,3 +142,23 @@ func TestTimersCanBeReset(t *testing.T) {
 		r.stop()
 	})
 }
+
+// Each claim corrects the clock: with thousands of jobs due at once, to set thousands of timers each
+// time kept three replicas busy for a second and a half.
+func TestTimersAreLeftAloneByAClockThatIsRight(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 3)
+		r := f.replica("a", 0)
+		r.Start()
+		fired := false
+		timer := r.clock.AfterFunc(time.Second, func() { fired = true }).(*clockTimer)
+		timer.timer.Stop() // a timer that is set again will fire all the same
+		r.clock.answered()
+		time.Sleep(2 * time.Second)
+		if fired {
+			t.Error("the timer was set again, without a reason")
+		}
+		r.stop()
+	})
+}

@@ -41,7 +41,7 @@ func newJob(
 		stopAt: o.stopAt, shown: p.shown,
 		ready: make(chan struct{}), grants: make(chan *grant, 1)}
 	j.claimer = &claimer{access: s.access, job: name, overlap: o.overlap, now: s.clock.Now,
-		steady: true}
+		steady: true, turns: s.turns}
 	return j
 }
 

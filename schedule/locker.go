@@ -10,6 +10,7 @@ import (
 	"github.com/go-co-op/gocron/v2"
 
 	"github.com/quorumlock/quorumlock/internal/door"
+	"github.com/quorumlock/quorumlock/internal/window"
 	"github.com/quorumlock/quorumlock/redlock"
 )
 
@@ -42,6 +43,7 @@ type Locker struct {
 	access  door.Access
 	grace   time.Duration
 	spacing time.Duration
+	turns   *window.Window // of claims
 
 	mu        sync.Mutex // guards below
 	scheduler gocron.Scheduler
@@ -72,7 +74,7 @@ func NewLocker(c *redlock.Client, opts ...LockerOption) (*Locker, error) {
 	if err := errors.Join(o.faults...); err != nil {
 		return nil, fmt.Errorf("schedule: NewLocker: %w", err)
 	}
-	return &Locker{access: access, grace: o.grace, spacing: o.spacing}, nil
+	return &Locker{access: access, grace: o.grace, spacing: o.spacing, turns: newTurns()}, nil
 }
 
 // Lock is for gocron.Locker. It blocks until the tick is decided: a few round trips, where another

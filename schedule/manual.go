@@ -20,7 +20,7 @@ const manualTick = 1
 // ends. life is how long the marks of the job's ticks have to live: whatever touches them says so.
 func (c *claimer) manual(ctx context.Context, at time.Time, life time.Duration) (*grant, error) {
 	d := due{at: at, own: at, grace: mostGrace}
-	return c.insist(ctx, mostGrace, func(until time.Time) answer {
+	return c.insist(ctx, d, mostGrace, func(until time.Time) answer {
 		return c.attemptManual(ctx, d, life, until)
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/go-co-op/gocron/v2"
 
 	"github.com/quorumlock/quorumlock/internal/door"
+	"github.com/quorumlock/quorumlock/internal/window"
 	"github.com/quorumlock/quorumlock/redlock"
 )
 
@@ -28,6 +29,7 @@ type Scheduler struct {
 	location *time.Location
 	policy   gocron.DaylightSavingsTimePolicy
 	clock    *tickClock
+	turns    *window.Window // of claims
 	gocron   gocron.Scheduler
 
 	claiming  gate // ticks on their way to a claim
@@ -76,7 +78,7 @@ func New(c *redlock.Client, opts ...Option) (*Scheduler, error) {
 	}
 	s := &Scheduler{
 		access: access, log: o.logger, observer: o.observer, location: o.location,
-		policy: globalPolicy(o.gocron), clock: newTickClock(access), left: make(chan struct{}),
+		policy: globalPolicy(o.gocron), clock: newTickClock(access), turns: newTurns(), left: make(chan struct{}),
 		started: make(chan struct{}), ended: make(chan struct{}), jobs: make(map[string]*job),
 	}
 	var err error

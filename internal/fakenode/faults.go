@@ -21,6 +21,7 @@ type Faults struct {
 	losePublished func() bool
 	breakReplies  func(calls int) int
 	repeat        func() (time.Duration, bool)
+	effort        time.Duration
 	ignore        time.Duration
 	down          bool
 	parted        bool
@@ -65,6 +66,10 @@ func (f *Faults) Repeat(again func() (after time.Duration, again bool)) {
 // a read time-out and no eye for contexts; so late answers are seen. Zero lifts it.
 func (f *Faults) IgnoreDeadlines(d time.Duration) { f.set(func() { f.ignore = d }) }
 
+// Effort keeps the node busy for d with each command: answers leave it one after the other, also
+// those that nobody waits for any more. It counts on the node's Faults alone, not on a Link's.
+func (f *Faults) Effort(d time.Duration) { f.set(func() { f.effort = d }) }
+
 // Down refuses connections: Exec fails at once, requests that arrive fail then, and listeners
 // break until it is lifted.
 func (f *Faults) Down(down bool) {
@@ -96,7 +101,7 @@ func (f *Faults) Clear() {
 	f.requestDelay, f.replyDelay = nil, nil
 	f.loseRequest, f.loseReply, f.losePublished = nil, nil, nil
 	f.breakReplies, f.repeat = nil, nil
-	f.ignore, f.down, f.parted = 0, false, false
+	f.ignore, f.effort, f.down, f.parted = 0, 0, false, false
 	f.mu.Unlock()
 	if dead {
 		f.changed()
@@ -147,6 +152,12 @@ func (f *Faults) ignored() time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ignore
+}
+
+func (f *Faults) takesEffort() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.effort
 }
 
 func (f *Faults) repeats() (time.Duration, bool) {

@@ -30,6 +30,19 @@ func TestDelaysOfBothDirectionsAdd(t *testing.T) {
 	})
 }
 
+func TestEffortKeepsCommandsWaitingForEachOther(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.Faults().Effort(10 * time.Millisecond)
+		b.wants("+-", 20*time.Millisecond, acquire(mine), acquire(rival))
+		b.Faults().Effort(1500 * time.Millisecond)
+		b.wantsNothing(release(mine)) // it is done, and half a second of it is left
+		b.Faults().Effort(10 * time.Millisecond)
+		b.wants("+", 510*time.Millisecond, acquire(rival))
+		b.Faults().Clear()
+		b.wants("-", 0, acquire(mine))
+	})
+}
+
 func TestALinksFaultsComeOnTop(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		link := b.Link()

@@ -67,8 +67,20 @@ func (m *message) answer(a *answer) {
 
 // reply sets a reply on its way. The first that arrives is the sender's.
 func (m *message) reply(a *answer) {
-	a.at = time.Now().Add(m.link.replyTakes())
+	a.at = m.link.node.toil(len(a.replies)).Add(m.link.replyTakes())
 	m.answers <- a
+}
+
+// toil is when so many commands more are done with.
+func (n *Node) toil(commands int) time.Time {
+	now, effort := time.Now(), n.faults.takesEffort()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if effort == 0 || n.busyUntil.Before(now) {
+		n.busyUntil = now
+	}
+	n.busyUntil = n.busyUntil.Add(time.Duration(commands) * effort)
+	return n.busyUntil
 }
 
 // arrive puts the message into the node's inbox and sees to it that it is executed.

@@ -21,7 +21,8 @@ type Node struct {
 	inbox     []*message // arrived, not executed
 	working   bool       // somebody executes the inbox
 	paused    bool
-	lives     int // restarts, so that a message notices one under its feet
+	busyUntil time.Time // with what was executed, see Faults.Effort
+	lives     int       // restarts, so that a message notices one under its feet
 	identity  identity
 	nature    Nature
 	refusals  refusals

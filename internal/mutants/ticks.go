@@ -18,6 +18,10 @@ func init() { All = append(All, tickRules...) }
 
 // tickRules are the mutants of the rules by which a tick runs at most once, and is not lost.
 var tickRules = []Mutant{
+	claimed("TestACrowdOfTicksAllRun", Mutant{Name: "all ticks of an instant at once",
+		Rule: "no more claims are under way than the nodes can answer in time",
+		File: "schedule/claim.go",
+		Old:  "window.New(firstClaims, mostClaims)", New: "window.New(1<<20, 1<<20)"}),
 	claimed("TestR1RefusalsAreNotRead", Mutant{Name: "refusals count as read",
 		Rule: "where the claim was refused, a commit can still come (R1)",
 		File: "quorum/ledger.go",
