@@ -208,6 +208,7 @@ type waiter struct {
 	poll   time.Duration
 	pause  time.Duration
 	round  time.Duration // how long a try takes at the least
+	looked int           // at how many nodes, one after the other
 }
 
 func (w *waiter) close() {
@@ -216,8 +217,71 @@ func (w *waiter) close() {
 	}
 }
 
-// wait returns true when it is worth asking again, false when ctx or the client ended.
+// wait returns true when it is worth asking again, false when ctx or the client ended. Where only the
+// clock wakes it, it first makes sure that something has changed: a try costs ten commands.
 func (w *waiter) wait(ctx context.Context, last *RoundError) bool {
+	listens := w.ear != nil && errors.Is(last, ErrHeld)
+	for {
+		ends := time.Now().Add(last.Remaining)
+		switch woken := w.sleep(ctx, last); woken {
+		case byEnd:
+			return false
+		case byRelease:
+			return w.stagger(ctx)
+		case byReady:
+			return true
+		}
+		if !listens {
+			return true
+		}
+		if last = w.stillHeld(ctx, last, ends); last == nil {
+			return ctx.Err() == nil
+		}
+		w.client.lines.told(w.name, last)
+	}
+}
+
+// mostLooks is how often one node is asked: while the pauses are short. It may be one whose clock is
+// wrong, or that missed the release, so each time it is another one, and later all are.
+const mostLooks = 2
+
+// stillHeld is last, brought up to date, if the same holder still has the lock; nil if not, or if
+// that cannot be said. What one node says is no verdict, but it is right in most cases, and if not a
+// while is lost. That the holder's keys were renewed only a majority can say.
+func (w *waiter) stillHeld(ctx context.Context, last *RoundError, ends time.Time) *RoundError {
+	still := *last // others may have the pointer
+	if still.Remaining = time.Until(ends); still.Remaining > 0 && w.looked < mostLooks {
+		seen := w.client.engine.Look(ctx, w.name, w.looked)
+		w.looked++
+		if seen.Err != nil || seen.Holder != last.rival {
+			return nil
+		}
+		return &still
+	}
+	seen, err := w.client.engine.Inspect(ctx, w.name)
+	if err != nil {
+		return nil
+	}
+	holder, votes, left := quorum.Strongest(seen)
+	if holder != last.rival || votes < last.Quorum || left <= 0 {
+		return nil
+	}
+	still.Remaining = left
+	return &still
+}
+
+// A wakening is what ended a sleep.
+type wakening uint8
+
+const (
+	byClock wakening = iota
+	byRelease
+	byReady // the subscription stands
+	byEnd   // of ctx or the client
+)
+
+// sleep waits until something may have changed, and says what.
+func (w *waiter) sleep(ctx context.Context, last *RoundError) wakening {
 	var ready <-chan struct{}
 	var timeout time.Duration
 	switch {
@@ -249,15 +313,15 @@ func (w *waiter) wait(ctx context.Context, last *RoundError) bool {
 	defer timer.Stop()
 	select {
 	case <-ready:
+		return byReady
 	case <-freed:
-		return w.stagger(ctx)
+		return byRelease
 	case <-timer.C:
+		return byClock
 	case <-ctx.Done():
-		return false
 	case <-w.client.done:
-		return false
 	}
-	return true
+	return byEnd
 }
 
 // roundsEach is how many rounds long a waiter may stand back, for each of the others: the next

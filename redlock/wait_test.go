@@ -153,6 +153,73 @@ func TestLockWakesWhenADeadHoldersTimeIsOver(t *testing.T) {
 	})
 }
 
+// While nothing happens a waiter costs less than a command a second, of all nodes together.
+func TestWaitingCostsNextToNothing(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 5, func(r *rig) {
+		a, b := r.user(redlock.Config{}), r.user(redlock.Config{})
+		r.warm(b)
+		l := r.take(a, "k")
+		ended := make(chan error, 1)
+		ctx, cancel := context.WithCancel(r.Context())
+		go func() {
+			_, err := b.Lock(ctx, "k")
+			ended <- err
+		}()
+		asked := func() (n int) {
+			for _, node := range r.nodes {
+				for command, count := range node.Counts() {
+					if command != "extend" && command != "plant" { // the holder's
+						n += count
+					}
+				}
+			}
+			return n
+		}
+		time.Sleep(100 * time.Millisecond) // it has asked, and listens
+		for _, span := range []time.Duration{2 * time.Second, 10 * time.Second, 10 * time.Minute} {
+			before := asked()
+			time.Sleep(span)
+			if n := asked() - before; float64(n) >= span.Seconds() {
+				t.Errorf("%d commands in %v", n, span)
+			}
+		}
+		cancel()
+		r.wantIs(<-ended, redlock.ErrHeld, context.Canceled)
+		r.wantHeld(l)
+		r.wantIs(l.Unlock(r.Context()))
+	})
+}
+
+// One node missed a release that nobody heard of. Whoever asks that node only waits for ever.
+func TestAWaiterDoesNotAskTheSameNodeOnly(t *testing.T) {
+	t.Parallel()
+	for odd := range 5 {
+		t.Run(fmt.Sprint("node ", odd), func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, 5, func(r *rig) {
+				u := r.user(redlock.Config{})
+				r.warm(u)
+				for _, n := range r.nodes {
+					n.Set("k", "ql1:A/1", time.Hour)
+				}
+				began := time.Now()
+				time.AfterFunc(500*time.Millisecond, func() {
+					for i, n := range r.nodes {
+						if i != odd {
+							n.Delete("k")
+						}
+					}
+				})
+				if _, err := u.Lock(r.Context(), "k"); err != nil {
+					t.Fatal(err)
+				}
+				r.wantTook(began, time.Second, 5100*time.Millisecond)
+			})
+		})
+	}
+}
+
 // When the slow poll comes in the very millisecond in which the holder's key ends, nothing is left
 // of it and it is still there.
 func TestLockAsksAgainAtOnceWhenNothingIsLeft(t *testing.T) {
