@@ -14,6 +14,15 @@ type target struct {
 	limit float64
 	least bool // the limit is the least, else the most
 	show  func(float64) string
+	bound string // what nothing can do better than in this run, and why; "": not known
+}
+
+// within says what bounds the target.
+func (t target) within(bound float64, known bool, why string) target {
+	if known {
+		t.bound = t.show(bound) + ": " + why
+	}
+	return t
 }
 
 // verdict says it in one of three ways.
@@ -61,6 +70,9 @@ func (r *results) targets() []target {
 	return append(all, r.outageTargets()...)
 }
 
+// alone is what bounds lock + unlock.
+const alone = "the bare scripts, without any library"
+
 // targetDelay is the added delay that there are targets for.
 const targetDelay = 20 * time.Millisecond
 
@@ -73,14 +85,17 @@ func (r *results) pairTargets() []target {
 	}{{64, 10}, {512, 12}} {
 		if c := r.pairsAt(want.callers); c != nil {
 			got, ok := ratio(c.times(oursName), c.redsyncBest())
+			bound, measured := ratio(c.times(bareName), c.redsyncBest())
 			all = append(all, atLeast(fmt.Sprintf("%d callers: at least %gx redsync's best",
-				want.callers, want.times), want.times, got, ok, times))
+				want.callers, want.times), want.times, got, ok, times).
+				within(bound, measured, alone))
 		}
 	}
 	if c := r.pairsAt(1); c != nil {
 		got, ok := ratio(c.redsyncBest(), c.times(oursName))
+		bound, measured := ratio(c.redsyncBest(), c.times(bareName))
 		all = append(all, atMost("1 caller: at most 0.75x of redsync's best latency", 0.75, got, ok,
-			times))
+			times).within(bound, measured, alone))
 	}
 	for _, c := range r.pairs {
 		if c.cell.delay == targetDelay {
@@ -122,8 +137,10 @@ func (r *results) handoffTargets() []target {
 	var all []target
 	if h := r.handoffsAt(16); h != nil {
 		got, ok := ratio(h.spans(0), h.redsyncBest())
+		least := 2 * float64(r.roundTrip) / float64(time.Second) // to free and to take
 		all = append(all, atLeast("16 waiters: at least 50x redsync's hand-offs per second", 50, got,
-			ok, times))
+			ok, times).within(median(h.redsyncBest())/max(least, 1e-9), ok && least > 0,
+			"two round trips of a lone PING"))
 		for i, p := range h.peers {
 			if p.name == rueidislockName {
 				got, ok := ratio(h.p50(i), h.p50(0))

@@ -207,3 +207,27 @@ func TestAValueIsFoundByItsName(t *testing.T) {
 		}
 	}
 }
+
+func TestTargetsSayWhatBoundsThem(t *testing.T) {
+	t.Parallel()
+	r := made()
+	for claim, want := range map[string]string{
+		"512 callers: at least 12x redsync's best":          "15.0x: " + alone,
+		"64 callers: at least 10x redsync's best":           "", // no bare scripts there
+		"512 callers: within 1.4x of the ceiling":           "",
+		"1 caller: at most 0.75x of redsync's best latency": "",
+	} {
+		found := false
+		for _, one := range r.targets() {
+			if one.claim == claim {
+				found = true
+				if one.bound != want {
+					t.Errorf("%s: bound %q, want %q", claim, one.bound, want)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("no target %q", claim)
+		}
+	}
+}
