@@ -15,8 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/quorumlock/quorumlock/integration/internal/monotonic"
 	"github.com/quorumlock/quorumlock/redlock"
 )
 
@@ -33,15 +32,6 @@ type task struct {
 }
 
 const taskVariable = "QUORUMLOCK_HISTORY_TASK"
-
-// now is the machine's monotonic clock, the same one in all processes.
-func now() int64 {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
-		panic(err)
-	}
-	return ts.Nano()
-}
 
 // TestBeliever is the process, if the variable is set. It ends when its standard input does, so
 // that it outlives nobody.
@@ -107,9 +97,9 @@ func (b *believer) turn(ctx context.Context) {
 	if b.random.IntN(3) == 0 {
 		opts = append(opts, redlock.WithoutRenewal())
 	}
-	e := entry{Client: b.number, Name: name, Call: now()}
+	e := entry{Client: b.number, Name: name, Call: monotonic.Now()}
 	l, err := b.try(ctx, name, opts)
-	e.Return = now()
+	e.Return = monotonic.Now()
 	if err != nil {
 		e.Kind, e.Contended = failed, errors.Is(err, redlock.ErrHeld)
 		b.write(e)
@@ -144,12 +134,12 @@ func (b *believer) hold(ctx context.Context, l *redlock.Lock, last entry) {
 		looks = 40
 	}
 	for ; ; looks-- {
-		e := entry{Client: b.number, Kind: seen, Name: last.Name, Token: last.Token, Call: now()}
+		e := entry{Client: b.number, Kind: seen, Name: last.Name, Token: last.Token, Call: monotonic.Now()}
 		isHeld := l.Remaining() > 0
 		if isHeld && b.random.IntN(6) == 0 && l.Extend(ctx) != nil {
 			isHeld = l.Remaining() > 0
 		}
-		e.Return = now()
+		e.Return = monotonic.Now()
 		if isHeld && looks > 0 {
 			b.write(e)
 			last = e
@@ -161,7 +151,7 @@ func (b *believer) hold(ctx context.Context, l *redlock.Lock, last entry) {
 			last = e
 			_ = l.Unlock(ctx)
 		}
-		e.Kind, e.Call, e.Return = ended, last.Return, now()
+		e.Kind, e.Call, e.Return = ended, last.Return, monotonic.Now()
 		b.write(e)
 		_ = l.Unlock(ctx)
 		return

@@ -8,6 +8,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/quorumlock/quorumlock/integration/internal/monotonic"
 	"github.com/quorumlock/quorumlock/redlock"
 )
 
@@ -24,9 +25,9 @@ type witness struct {
 func (w *witness) gains(
 	client int, c *redlock.Client, opts ...redlock.LockOption,
 ) (*redlock.Lock, bool) {
-	e := entry{Client: client, Kind: gained, Name: "k", Call: now()}
+	e := entry{Client: client, Kind: gained, Name: "k", Call: monotonic.Now()}
 	l, err := c.TryLock(w.Context(), "k", opts...)
-	e.Return = now()
+	e.Return = monotonic.Now()
 	if err != nil {
 		e.Kind = failed
 	} else {
@@ -38,17 +39,17 @@ func (w *witness) gains(
 
 // looks looks whether it is still held.
 func (w *witness) looks(client int, l *redlock.Lock) {
-	e := entry{Client: client, Kind: seen, Name: "k", Token: l.Token(), Call: now()}
+	e := entry{Client: client, Kind: seen, Name: "k", Token: l.Token(), Call: monotonic.Now()}
 	if l.Remaining() > 0 {
-		e.Return = now()
+		e.Return = monotonic.Now()
 		w.history.entries = append(w.history.entries, e)
 	}
 }
 
 func (w *witness) releases(client int, l *redlock.Lock) {
-	e := entry{Client: client, Kind: ended, Name: "k", Token: l.Token(), Call: now()}
+	e := entry{Client: client, Kind: ended, Name: "k", Token: l.Token(), Call: monotonic.Now()}
 	w.free(l)
-	e.Return = now()
+	e.Return = monotonic.Now()
 	w.history.entries = append(w.history.entries, e)
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/quorumlock/quorumlock/integration/internal/monotonic"
 	"github.com/quorumlock/quorumlock/redlock"
 )
 
@@ -202,13 +203,13 @@ func healWays(s *stage, _, process int) error {
 func (s *stage) strike(m misfortune) {
 	s.Helper()
 	node, process := s.random.IntN(5), s.random.IntN(processes)
-	f := fault{what: fmt.Sprintf("%s (node %d, process %d)", m.what, node, process), begin: now()}
+	f := fault{what: fmt.Sprintf("%s (node %d, process %d)", m.what, node, process), begin: monotonic.Now()}
 	s.must(m.begin(s, node, process))
 	s.rest(historyTTL/4, 2*historyTTL)
 	if m.end != nil {
 		s.must(m.end(s, node, process))
 	}
-	f.end = now()
+	f.end = monotonic.Now()
 	exercised("histories: "+m.what, m.what)
 	s.mu.Lock()
 	s.history.faults = append(s.history.faults, f)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/quorumlock/quorumlock/integration/internal/monotonic"
 )
 
 // A handoffSample is what one round of one library with one number of waiters came to.
@@ -42,8 +44,15 @@ func (w *waitResult) commands(peer int) []float64 {
 }
 
 // measureHandoffs measures all cells of the form, in rounds, all libraries one after the other in
-// each; and what waiting costs.
-func (r *results) measureHandoffs(ctx context.Context, s *stage, say progress) (err error) {
+// each; then what waiting costs.
+func (r *results) measureHandoffs(ctx context.Context, s *stage, say progress) error {
+	if err := r.measureTurns(ctx, s, say); err != nil {
+		return err
+	}
+	return r.measureWaits(ctx, s, say)
+}
+
+func (r *results) measureTurns(ctx context.Context, s *stage, say progress) (err error) {
 	f := &r.form
 	ps := waitingPeers()
 	crews := make([]*crew, len(ps))
@@ -54,9 +63,8 @@ func (r *results) measureHandoffs(ctx context.Context, s *stage, say progress) (
 			}
 		}
 	}()
-	addrs := s.healthy[:usualNodes].Addrs()
 	for i := range ps {
-		crews[i], err = openCrew(ctx, &ps[i], addrs, f.clients(), f.processes)
+		crews[i], err = openCrew(ctx, &ps[i], s.healthy[:usualNodes].Addrs(), f.clients(), f.processes)
 		if err != nil {
 			return err
 		}
@@ -67,10 +75,6 @@ func (r *results) measureHandoffs(ctx context.Context, s *stage, say progress) (
 	for _, cell := range f.handoffs {
 		r.handoffs = append(r.handoffs, handoffResult{cell: cell, peers: ps,
 			samples: make([][]handoffSample, len(ps))})
-	}
-	if f.waiting > 0 {
-		r.waits = append(r.waits, waitResult{waiters: f.waiting, peers: ps,
-			samples: make([][]waitSample, len(ps))})
 	}
 	for round := range f.rounds {
 		for k := range r.handoffs {
@@ -87,20 +91,46 @@ func (r *results) measureHandoffs(ctx context.Context, s *stage, say progress) (
 			say("hand-offs, round %d of %d: %d waiters, %s, %s", round+1, f.rounds, one.cell.waiters,
 				countOf(one.cell.clients, "client"), inProcesses(f.processesOf(one.cell)))
 		}
-		for _, w := range r.waits {
-			for i := range ps {
-				i = (i + round) % len(ps)
-				h := &handoff{stage: s, crew: crews[i], name: ps[i].key("waiting", round)}
-				sample, err := h.measureWaiting(ctx, w.waiters, f.waitSpan)
-				if err != nil {
-					return err
-				}
-				w.samples[i] = append(w.samples[i], sample)
-			}
-			say("waiting, round %d of %d: %d waiters", round+1, f.rounds, w.waiters)
-		}
 	}
 	return nil
+}
+
+// measureWaits measures what waiting costs, one library after the other, each alone: rueidis pings its
+// connections also when nobody uses them, and the nodes' counts do not say who asked.
+func (r *results) measureWaits(ctx context.Context, s *stage, say progress) error {
+	if r.form.waiting == 0 {
+		return nil
+	}
+	ps := waitingPeers()
+	w := waitResult{waiters: r.form.waiting, peers: ps, samples: make([][]waitSample, len(ps))}
+	for i := range ps {
+		var err error
+		if w.samples[i], err = r.waitsOf(ctx, s, &ps[i]); err != nil {
+			return err
+		}
+		say("waiting: %d waiters, %s", w.waiters, ps[i].name)
+	}
+	r.waits = append(r.waits, w)
+	return nil
+}
+
+// waitsOf are all rounds of one library.
+func (r *results) waitsOf(ctx context.Context, s *stage, p *peer) (all []waitSample, err error) {
+	f := &r.form
+	c, err := openCrew(ctx, p, s.healthy[:usualNodes].Addrs(), f.waiting+1, f.processes)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	for round := range f.rounds {
+		h := &handoff{stage: s, crew: c, name: p.key("waiting", round)}
+		sample, err := h.measureWaiting(ctx, f.waiting, f.waitSpan)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, sample)
+	}
+	return all, nil
 }
 
 // A handoff is one lock that goes from waiter to waiter, in several processes. Whoever has freed it
@@ -123,13 +153,13 @@ func (h *handoff) measure(
 	if err := forgetCommands(ctx, nodes); err != nil {
 		return handoffSample{}, err
 	}
-	began := now()
+	began := monotonic.Now()
 	shares := deal(cell.waiters+1, cell.clients, len(h.crew.members))
 	if err := h.crew.begin(doTurns, h.name, shares); err != nil {
 		return handoffSample{}, err
 	}
 	pause(ctx, span)
-	ended := now()
+	ended := monotonic.Now()
 	counted, err := countCommands(ctx, nodes)
 	if err != nil {
 		return handoffSample{}, err
@@ -175,9 +205,9 @@ func (h *handoff) measureWaiting(
 	if err != nil {
 		return s, err
 	}
-	began := now()
+	began := monotonic.Now()
 	pause(ctx, span)
-	took := time.Duration(now() - began).Seconds()
+	took := time.Duration(monotonic.Now() - began).Seconds()
 	after, err := h.crew.used(ctx)
 	if err != nil {
 		return s, err

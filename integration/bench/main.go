@@ -28,7 +28,7 @@
 //
 // Files in reading order: main.go, form.go, stage.go, peer.go (ours.go, redsync.go, rueidislock.go,
 // redislock.go, gocronredislock.go), pair.go, handoff.go (crew.go, member.go, shift.go), election.go,
-// holding.go, ticking.go, outage.go, commands.go, cpu_*.go, clock_*.go; pure: rota.go, statistics.go,
+// holding.go, ticking.go, outage.go, commands.go, cpu_*.go; pure: rota.go, statistics.go,
 // results.go, target.go, table.go, tables.go, chart.go, document.go; machine.go.
 package main
 

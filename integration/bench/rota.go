@@ -23,7 +23,7 @@ func deal(takers, clients, processes int) []share {
 	return all
 }
 
-// A turn is one hold of one taker. Its times are of now(), the same clock in all processes.
+// A turn is one hold of one taker. Its times are of monotonic.Now.
 type turn struct {
 	Process, Taker int
 	Got            int64 // after Lock had returned

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/quorumlock/quorumlock/integration/internal/monotonic"
 )
 
 // A shift is what a member does from one order until doEnd.
@@ -59,9 +61,9 @@ func (s *shift) takeTurns(taker int) {
 			}
 			continue
 		}
-		h := turn{Process: s.member.Process, Taker: taker, Got: now()}
+		h := turn{Process: s.member.Process, Taker: taker, Got: monotonic.Now()}
 		s.member.tell(answer{Held: &h})
-		h.Freed = now()
+		h.Freed = monotonic.Now()
 		if err := freeLock(s.ctx, l); err != nil && s.ctx.Err() == nil {
 			s.fail(err)
 		}
