@@ -12,8 +12,9 @@ const (
 	// maxDebts bounds what a lane remembers of releases to be repeated. Only keys that were on the
 	// node when it failed come here, and each ends by its TTL in any case.
 	maxDebts = 1 << 16
-	// maxPayment bounds how many are repeated at once, where a node refuses them again and again.
-	maxPayment = 1 << 10
+	// maxPayment bounds how many are repeated at once: a node that was asked more than it can do must
+	// not be kept busy with them until it fails again.
+	maxPayment = 1 << 7
 )
 
 // A debt is a release, or a swap back, that this node still has to confirm.

@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 
 	"github.com/quorumlock/quorumlock/internal/script"
@@ -15,49 +16,60 @@ type Inspection struct {
 	Err      error
 }
 
-// Look asks one node what it knows of a name, with each turn another one of those that answer: one
-// message, and what one node says is no verdict. It blocks for NodeTimeout at the most, or until ctx
-// ends.
-func (e *Engine) Look(ctx context.Context, name string, turn int) Inspection {
-	node := turn % len(e.lanes)
-	for i := range e.lanes {
-		if next := (turn + i) % len(e.lanes); !e.lanes[next].isFailing() {
-			node = next
-			break
+// Look asks one node what it knows of a name, any of those that answer. It is one message, and what
+// one node says is no verdict. It blocks for NodeTimeout at the most, or until ctx ends.
+func (e *Engine) Look(ctx context.Context, name string) Inspection {
+	var answering []int
+	for i, l := range e.lanes {
+		if !l.isFailing() {
+			answering = append(answering, i)
 		}
 	}
-	p := &poll{
-		engine: e, command: e.inspectMessage(name), parse: script.ParseInspect,
-		enough: func(Tally) bool { return false },
+	if len(answering) == 0 {
+		return Inspection{Err: errNodeTimeout}
 	}
-	if err := p.ask(ctx, 1<<node, 0, e.set.NodeTimeout); err != nil {
+	node := answering[rand.IntN(len(answering))]
+	all, err := e.inspect(ctx, name, 1<<node, func(Tally) bool { return false })
+	if err != nil {
 		return Inspection{Err: err}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.answers[node].inspection()
+	return all[node]
 }
 
 // Inspect asks every node what it knows of a name. It blocks until all have answered, at most
 // NodeTimeout, or until ctx ends.
 func (e *Engine) Inspect(ctx context.Context, name string) ([]Inspection, error) {
+	return e.inspect(ctx, name, 1<<len(e.lanes)-1, func(Tally) bool { return false })
+}
+
+// InspectMost is Inspect until it is certain whether a majority has the name as somebody's. Nodes that
+// have not answered by then have an error.
+func (e *Engine) InspectMost(ctx context.Context, name string) ([]Inspection, error) {
+	quorum, n := e.Quorum(), len(e.lanes)
+	return e.inspect(ctx, name, 1<<n-1, func(t Tally) bool {
+		return t.Rival >= quorum || t.Nobody+t.Failed > n-quorum
+	})
+}
+
+func (e *Engine) inspect(
+	ctx context.Context, name string, asked Set, enough func(Tally) bool,
+) ([]Inspection, error) {
 	p := &poll{
-		engine: e, command: e.inspectMessage(name), parse: script.ParseInspect,
-		enough: func(Tally) bool { return false },
+		engine: e, command: e.inspectMessage(name), parse: script.ParseInspect, enough: enough,
 	}
-	if err := p.ask(ctx, 1<<len(e.lanes)-1, 0, e.set.NodeTimeout); err != nil {
+	if err := p.ask(ctx, asked, 0, e.set.NodeTimeout); err != nil {
 		return nil, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := make([]Inspection, len(p.answers))
 	for i := range all {
-		all[i] = p.answers[i].inspection()
+		a := &p.answers[i]
+		all[i] = Inspection{Holder: a.reply.Holder, Left: a.reply.Left,
+			Register: a.reply.Register, Err: a.err}
+		if a.reply.Letter == 0 && a.err == nil {
+			all[i].Err = errNodeTimeout
+		}
 	}
 	return all, nil
-}
-
-func (a *pollAnswer) inspection() Inspection {
-	return Inspection{Holder: a.reply.Holder, Left: a.reply.Left, Register: a.reply.Register,
-		Err: a.err}
 }

@@ -34,14 +34,17 @@ func (c *Client) TryLock(ctx context.Context, name string, opts ...LockOption) (
 		return nil, err
 	}
 	defer c.calls.Done()
-	return c.tryOnce(ctx, name, o)
+	return c.tryOnce(ctx, name, o, 0)
 }
 
-// tryOnce is TryLock without its checks.
-func (c *Client) tryOnce(ctx context.Context, name string, o lockOptions) (*Lock, error) {
-	called := time.Now()
-	until := called.Add(c.tryTakes(o))
-	return c.inTurn(ctx, name, until, func() (*Lock, error) {
+// tryOnce is TryLock without its checks. order is for those who have to wait for their turn.
+func (c *Client) tryOnce(
+	ctx context.Context, name string, o lockOptions, order time.Duration,
+) (*Lock, error) {
+	called, takes := time.Now(), c.tryTakes(o)
+	until := called.Add(takes)
+	how := window.Wait{By: until.Add(-takes / 2), Order: order} // the rest is for the try itself
+	return c.inTurn(ctx, name, how, func() (*Lock, error) {
 		return c.try(ctx, name, o, called, until)
 	})
 }
@@ -51,18 +54,19 @@ func (c *Client) tryTakes(o lockOptions) time.Duration {
 	return 2 * min(c.cfg.NodeTimeout, o.ttl/4)
 }
 
-// inTurn makes a try as soon as not too many others are under way. If that is not until by, or
-// before ctx or the client ends, there is none; a zero by is no bound.
+// inTurn makes a try as soon as not too many others are under way. If ctx or the client ends before
+// that, or it takes longer than the Wait says, there is none.
 func (c *Client) inTurn(
-	ctx context.Context, name string, by time.Time, try func() (*Lock, error),
+	ctx context.Context, name string, how window.Wait, try func() (*Lock, error),
 ) (*Lock, error) {
-	place, err := c.tries.Enter(ctx, window.Wait{By: by, Closed: c.done})
+	how.Closed = c.done
+	place, err := c.tries.Enter(ctx, how)
 	switch {
 	case errors.Is(err, window.ErrClosed):
 		return nil, c.outcomeError("lock", name, quorum.Outcome{Err: quorum.ErrStopped})
 	case errors.Is(err, window.ErrNoTurn):
 		e := c.outcomeError("lock", name, quorum.Outcome{Verdict: quorum.NoQuorum})
-		e.detail = "the nodes were not asked: too many calls of this process went before"
+		e.detail = "the nodes were not asked: too many calls of this client went before"
 		return nil, e
 	case err != nil:
 		return nil, c.outcomeError("lock", name,
@@ -74,10 +78,26 @@ func (c *Client) inTurn(
 	switch {
 	case err == nil, errors.Is(err, ErrHeld):
 		result = window.Smoothly
-	case quorum.NoAnswerInTime(err):
+	case isSilence(err):
 		result = window.Badly
 	}
 	return l, err
+}
+
+// isSilence reports whether a try failed because nodes did not answer in time: so many that it would
+// have failed whatever the others said.
+func isSilence(err error) bool {
+	var round *RoundError
+	if !errors.As(err, &round) {
+		return false
+	}
+	silent := 0
+	for _, node := range round.Errs {
+		if quorum.NoAnswerInTime(node) {
+			silent++
+		}
+	}
+	return silent > round.Nodes-round.Quorum
 }
 
 // try makes up to maxAttempts attempts, until then. called is when the user's call began, for the

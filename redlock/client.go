@@ -74,7 +74,7 @@ func (cfg *Config) nodes() ([]quorum.Node, error) {
 
 func newClient(cfg Config, nodes []quorum.Node, clk clock.Clock) *Client {
 	c := &Client{cfg: cfg, clock: clk, log: cfg.Logger, done: make(chan struct{}),
-		gone: make(chan struct{}), tries: window.New(mostTries, mostTries)}
+		gone: make(chan struct{}), tries: window.New(mostTries, mostTries, cfg.NodeTimeout/8)}
 	c.keeper.client = c
 	c.engine = quorum.New(nodes, quorum.Settings{
 		NodeTimeout: cfg.NodeTimeout,

@@ -56,6 +56,37 @@ func TestACrowdOfLocksAllSucceed(t *testing.T) {
 	})
 }
 
+// More calls come than the nodes can answer, all the time. What they can do is done all the same: no
+// place is given to a call that has no time left for its answer.
+func TestUnderLastingOverloadTheNodesDoNothingInVain(t *testing.T) {
+	inBubble(t, 5, func(r *rig) {
+		u := r.user(redlock.Config{})
+		r.warm(u)
+		for _, n := range r.nodes {
+			n.Faults().Effort(effort)
+		}
+		const offered, seconds = 16000, 3 // a second; they can do 5,000
+		var locks atomic.Int64
+		var all sync.WaitGroup
+		for i := range offered * seconds / 160 { // 160 every 10 ms
+			for j := range 160 {
+				all.Go(func() {
+					l, err := u.TryLock(r.Context(), fmt.Sprintf("job-%d-%d", i, j))
+					if err == nil {
+						locks.Add(1)
+						_ = l.Unlock(r.Context())
+					}
+				})
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		all.Wait()
+		if able := seconds * int64(time.Second/effort) / 2; locks.Load() < able*9/10 {
+			t.Errorf("%d locks in %d s; the nodes do lock and unlock of %d", locks.Load(), seconds, able)
+		}
+	})
+}
+
 func TestACrowdOfTriesGetsWhatTheNodesCanDo(t *testing.T) {
 	inBubble(t, 5, func(r *rig) {
 		u := r.user(redlock.Config{})

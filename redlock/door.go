@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"time"
 
 	"github.com/quorumlock/quorumlock/internal/clock"
 	"github.com/quorumlock/quorumlock/internal/door"
@@ -87,8 +88,12 @@ func (c *Client) lockOurs(ctx context.Context, name string, wait bool, opts ...a
 	if wait {
 		return asAny(c.waitFor(ctx, name, o))
 	}
-	return asAny(c.tryOnce(ctx, name, o))
+	return asAny(c.tryOnce(ctx, name, o, beforeAll))
 }
+
+// beforeAll is the order of tries from above: whose tick it is has been settled by then, so they go
+// before those of the application.
+const beforeAll = -time.Hour
 
 // asAny keeps a nil *Lock from becoming an any that is not nil.
 func asAny(l *Lock, err error) (any, error) {

@@ -15,7 +15,8 @@ var (
 
 	// ErrNoQuorum: too few nodes gave a vote, or their votes stayed split. Nothing was decided,
 	// and nothing is held by a failed TryLock or Lock; a lock that was held before stays usable
-	// until its validity ends. The RoundError says which nodes gave no vote and why.
+	// until its validity ends. The RoundError says which nodes gave no vote and why; or that none was
+	// asked, of thousands of calls at once.
 	ErrNoQuorum = errors.New("redlock: no quorum")
 
 	// ErrLost: the lock was held and is not any more. What it protected may be in other hands.

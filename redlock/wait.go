@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/quorumlock/quorumlock/internal/window"
 	"github.com/quorumlock/quorumlock/quorum"
 )
 
@@ -132,7 +133,7 @@ func (c *Client) waitFor(ctx context.Context, name string, o lockOptions) (*Lock
 	defer w.close()
 	for {
 		asked := time.Now()
-		l, err := c.inTurn(ctx, name, time.Time{}, func() (*Lock, error) {
+		l, err := c.inTurn(ctx, name, window.Wait{}, func() (*Lock, error) {
 			asked = time.Now()
 			return c.try(ctx, name, o, called, asked.Add(c.tryTakes(o)))
 		})
@@ -153,8 +154,8 @@ func (c *Client) waitFor(ctx context.Context, name string, o lockOptions) (*Lock
 		if w.round == 0 || took < w.round {
 			w.round = took
 		}
-		if !w.wait(ctx, round) {
-			return nil, c.gaveUp(ctx, name, round)
+		if last, again := w.wait(ctx, round); !again {
+			return nil, c.gaveUp(ctx, name, last)
 		}
 	}
 }
@@ -208,7 +209,7 @@ type waiter struct {
 	poll   time.Duration
 	pause  time.Duration
 	round  time.Duration // how long a try takes at the least
-	looked int           // at how many nodes, one after the other
+	looked bool          // at one node
 }
 
 func (w *waiter) close() {
@@ -217,48 +218,48 @@ func (w *waiter) close() {
 	}
 }
 
-// wait returns true when it is worth asking again, false when ctx or the client ended. Where only the
-// clock wakes it, it first makes sure that something has changed: a try costs ten commands.
-func (w *waiter) wait(ctx context.Context, last *RoundError) bool {
+// wait returns true when it is worth asking again, false when ctx or the client ended, and what is
+// known by then. Where only the clock wakes it, it first makes sure that something has changed: a
+// try costs two commands a node.
+func (w *waiter) wait(ctx context.Context, last *RoundError) (*RoundError, bool) {
 	listens := w.ear != nil && errors.Is(last, ErrHeld)
 	for {
 		ends := time.Now().Add(last.Remaining)
-		switch woken := w.sleep(ctx, last); woken {
-		case byEnd:
-			return false
-		case byRelease:
-			return w.stagger(ctx)
-		case byReady:
-			return true
+		switch woken := w.sleep(ctx, last); {
+		case woken == byEnd:
+			return last, false
+		case woken == byRelease:
+			return last, w.stagger(ctx)
+		case woken == byReady || !listens:
+			return last, true
 		}
-		if !listens {
-			return true
+		still := w.stillHeld(ctx, last, ends)
+		if still == nil {
+			return last, ctx.Err() == nil
 		}
-		if last = w.stillHeld(ctx, last, ends); last == nil {
-			return ctx.Err() == nil
-		}
+		last = still
 		w.client.lines.told(w.name, last)
 	}
 }
 
-// mostLooks is how often one node is asked: while the pauses are short. It may be one whose clock is
-// wrong, or that missed the release, so each time it is another one, and later all are.
-const mostLooks = 2
-
 // stillHeld is last, brought up to date, if the same holder still has the lock; nil if not, or if
-// that cannot be said. What one node says is no verdict, but it is right in most cases, and if not a
-// while is lost. That the holder's keys were renewed only a majority can say.
+// that cannot be said. At first, when the pauses are short, one node is asked, any: it may be one
+// whose clock is wrong, or that missed the release, so the next time all are. That the holder's keys
+// were renewed only a majority can say in any case.
 func (w *waiter) stillHeld(ctx context.Context, last *RoundError, ends time.Time) *RoundError {
 	still := *last // others may have the pointer
-	if still.Remaining = time.Until(ends); still.Remaining > 0 && w.looked < mostLooks {
-		seen := w.client.engine.Look(ctx, w.name, w.looked)
-		w.looked++
+	if still.Remaining = time.Until(ends); still.Remaining > 0 && !w.looked {
+		w.looked = true
+		seen := w.client.engine.Look(ctx, w.name)
 		if seen.Err != nil || seen.Holder != last.rival {
 			return nil
 		}
+		if seen.Left >= 0 { // less of it than was known: all are asked then
+			still.Remaining = min(still.Remaining, seen.Left)
+		}
 		return &still
 	}
-	seen, err := w.client.engine.Inspect(ctx, w.name)
+	seen, err := w.client.engine.InspectMost(ctx, w.name)
 	if err != nil {
 		return nil
 	}
@@ -266,7 +267,7 @@ func (w *waiter) stillHeld(ctx context.Context, last *RoundError, ends time.Time
 	if holder != last.rival || votes < last.Quorum || left <= 0 {
 		return nil
 	}
-	still.Remaining = left
+	still.Votes, still.Errs, still.Remaining = 0, nil, left
 	return &still
 }
 

@@ -220,6 +220,67 @@ func TestAWaiterDoesNotAskTheSameNodeOnly(t *testing.T) {
 	}
 }
 
+// A holder shortened its keys, and nobody heard of it: a look finds out.
+func TestAWaiterSeesThatLessIsLeft(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 5, func(r *rig) {
+		cfg := redlock.Config{TTL: time.Minute, MaxTTL: time.Minute}
+		a, b := r.user(cfg), r.user(cfg)
+		r.warm(b)
+		for _, link := range b.links {
+			link.Faults().LosePublished(fakenode.Always)
+		}
+		const hold = 1500 * time.Millisecond
+		began := time.Now()
+		l := r.take(a, "k", redlock.WithMinHold(hold))
+		time.AfterFunc(hold/3, func() { r.wantIs(l.Unlock(context.Background())) })
+		if _, err := b.Lock(r.Context(), "k"); err != nil {
+			t.Fatal(err)
+		}
+		r.wantTook(began, hold, hold+10*time.Millisecond)
+	})
+}
+
+// The error of a wait that was ended says what is left by then, and not what was at its beginning.
+func TestAWaitersErrorIsUpToDate(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 5, func(r *rig) {
+		u := r.user(redlock.Config{})
+		r.warm(u)
+		for _, n := range r.nodes {
+			n.Set("k", "ql1:A/1", time.Hour)
+		}
+		_, err := u.Lock(r.within(50*time.Minute), "k")
+		var round *redlock.RoundError
+		if !errors.As(err, &round) {
+			t.Fatalf("got %v, want a RoundError", err)
+		}
+		if left := round.Remaining; left < 10*time.Minute || left > 11*time.Minute {
+			t.Errorf("%v is left, want about 10 minutes", left)
+		}
+	})
+}
+
+// A node that has frozen at the end of a dead holder's lock delays nobody.
+func TestAFrozenNodeDoesNotDelayTheTakeover(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 5, func(r *rig) {
+		u := r.user(redlock.Config{})
+		r.warm(u)
+		const left = 7 * time.Second
+		for _, n := range r.nodes {
+			n.Set("k", "ql1:A/1", left)
+		}
+		began := time.Now()
+		time.AfterFunc(left-100*time.Millisecond, r.nodes[4].Pause)
+		if _, err := u.Lock(r.Context(), "k"); err != nil {
+			t.Fatal(err)
+		}
+		r.wantTook(began, left, left+20*time.Millisecond)
+		r.nodes[4].Resume()
+	})
+}
+
 // When the slow poll comes in the very millisecond in which the holder's key ends, nothing is left
 // of it and it is still there.
 func TestLockAsksAgainAtOnceWhenNothingIsLeft(t *testing.T) {

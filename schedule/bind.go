@@ -73,7 +73,8 @@ func (l *Locker) learn(jobs []gocron.Job) {
 		}
 		b := old[name]
 		if b == nil {
-			b = &boundJob{claimer: &claimer{access: l.access, job: name, now: l.now, turns: l.turns}}
+			b = &boundJob{claimer: &claimer{access: l.access, job: name, now: l.now,
+				turns: l.turns}}
 		}
 		b.job = j
 		b.interval, b.fault = intervalOf(j.Schedule())

@@ -26,7 +26,7 @@ type claimer struct {
 	overlap Overlap
 	now     func() time.Time // the clock that the schedule goes by
 	steady  bool             // a commit that was sent is waited for even if the context ends
-	turns   *window.Window   // all claimers' of the process
+	turns   *window.Window   // all claimers' of a Scheduler or Locker
 
 	mu sync.Mutex // guards below
 	// Owner tokens of attempts of ours whose commit is not known to have failed, and which did not
@@ -67,14 +67,20 @@ const (
 const (
 	firstClaims = 8
 	mostClaims  = quorum.MaxBatch
-	shuffle     = time.Second // claims that come within it go in any order
 )
 
-// newTurns makes what all claimers of a process share.
-func newTurns() *window.Window { return window.New(firstClaims, mostClaims) }
+// standsBack is how much later than it came a claim goes, where it has to wait for its turn: at
+// random, so that no two replicas go in the same order, and by how much time it has left, so that a
+// tick every second need not wait for those that have half a minute.
+func standsBack(left time.Duration) time.Duration { return rand.N(max(left/4, 1)) }
+
+// newTurns makes what all claimers of a Scheduler or Locker share.
+func newTurns(nodeTimeout time.Duration) *window.Window {
+	return window.New(firstClaims, mostClaims, nodeTimeout/8)
+}
 
 // claim gets the tick, or says why not. It asks again as long as that can change, until the tick's
-// patience is over; at least once. It blocks that long at the most, or until ctx ends; nothing is
+// patience is over; once at least, if it gets its turn. It blocks that long at the most, or until ctx ends; nothing is
 // held then.
 func (c *claimer) claim(ctx context.Context, d due) (*grant, error) {
 	return c.insist(ctx, d, d.patience(c.now()), func(until time.Time) answer {
@@ -86,12 +92,12 @@ func (c *claimer) claim(ctx context.Context, d due) (*grant, error) {
 func (c *claimer) insist(
 	ctx context.Context, d due, left time.Duration, attempt func(until time.Time) answer,
 ) (*grant, error) {
-	began := time.Now()
-	until := began.Add(left)
+	until := time.Now().Add(left)
 	var got answer
+	var began time.Time // the first attempt
 	for pause := time.Duration(0); ; {
 		place, err := c.turns.Enter(ctx, window.Wait{By: until, Closed: c.access.Done,
-			Order: rand.N(shuffle)})
+			Order: standsBack(time.Until(until))})
 		if err != nil {
 			if got.err == nil {
 				got.err = c.noTurn(d, err)
@@ -99,8 +105,13 @@ func (c *claimer) insist(
 			return nil, got.err
 		}
 		asked := time.Now()
-		got = attempt(until)
-		place.Leave(got.result())
+		if began.IsZero() {
+			began = asked
+		}
+		got = func() (a answer) {
+			defer func() { place.Leave(a.result()) }()
+			return attempt(until)
+		}()
 		if got.grant != nil {
 			got.grant.took = time.Since(began)
 			return got.grant, nil
@@ -130,7 +141,7 @@ func (c *claimer) noTurn(d due, err error) error {
 	case errors.Is(err, window.ErrClosed):
 		out.Err = quorum.ErrStopped
 	case errors.Is(err, window.ErrNoTurn):
-		why = "the nodes were not asked: too many ticks of this process went before"
+		why = "the nodes were not asked: too many other ticks went before"
 	default:
 		out.Err = err
 	}
@@ -138,7 +149,7 @@ func (c *claimer) noTurn(d due, err error) error {
 }
 
 // result is what the answer says of how many claims there may be at once: more if it settled the
-// tick; fewer if it did not, because replicas get into each other's way, or the nodes do not keep up.
+// tick; fewer if it did not, as replicas get into each other's way, or the nodes do not keep up.
 func (a answer) result() window.Result {
 	switch {
 	case a.grant != nil, errors.Is(a.err, ErrTickTaken):

@@ -60,8 +60,42 @@ func TestACrowdOfTicksAllRun(t *testing.T) {
 	}
 }
 
+// A tick every second has no time to wait until a crowd is through.
+func TestATickEverySecondNeedNotWaitForACrowd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		nodes := make([]*fakenode.Node, 3)
+		for i := range nodes {
+			nodes[i] = fakenode.New(fmt.Sprintf("node%d:6379", i))
+		}
+		const jobs = 3000
+		var crowd, seconds atomic.Int64
+		s := crowded(t, nodes, jobs, func(int) { crowd.Add(1) })
+		_, err := s.Add("every second", gocron.CronJob("* * * * * *", true),
+			func(context.Context, Tick) error { seconds.Add(1); return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(30*time.Second + 500*time.Millisecond)
+		for _, n := range nodes {
+			n.Faults().Effort(200 * time.Microsecond)
+		}
+		before := seconds.Load()
+		time.Sleep(time.Minute)
+		for _, n := range nodes {
+			n.Faults().Effort(0)
+		}
+		if n := seconds.Load() - before; n != 60 {
+			t.Errorf("%d ticks in a minute, want 60", n)
+		}
+		if n := crowd.Load(); n != jobs {
+			t.Errorf("%d of %d of the crowd ran", n, jobs)
+		}
+	})
+}
+
 // crowded is a replica with so many jobs that are due every minute.
-func crowded(t *testing.T, nodes []*fakenode.Node, jobs int, run func(job int)) {
+func crowded(t *testing.T, nodes []*fakenode.Node, jobs int, run func(job int)) *Scheduler {
 	t.Helper()
 	var links []quorum.Node
 	for _, n := range nodes {
@@ -93,4 +127,5 @@ func crowded(t *testing.T, nodes []*fakenode.Node, jobs int, run func(job int)) 
 			t.Error(err)
 		}
 	})
+	return s
 }

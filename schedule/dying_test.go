@@ -21,7 +21,7 @@ func TestAWinnerThatDiesAtAnyMoment(t *testing.T) {
 		for cut := time.Duration(0); cut < 8*time.Millisecond; cut += 100 * time.Microsecond {
 			dying := f.client("a", 0)
 			access := door.Open(dying)
-			a := &claimer{access: access, job: "job", turns: newTurns(),
+			a := &claimer{access: access, job: "job", turns: newTurns(access.NodeTimeout),
 				now: func() time.Time { return access.Clock.Now().Time() }}
 			b := f.claimer("b", "job")
 			d := tickAt(time.Now())

@@ -74,7 +74,8 @@ func NewLocker(c *redlock.Client, opts ...LockerOption) (*Locker, error) {
 	if err := errors.Join(o.faults...); err != nil {
 		return nil, fmt.Errorf("schedule: NewLocker: %w", err)
 	}
-	return &Locker{access: access, grace: o.grace, spacing: o.spacing, turns: newTurns()}, nil
+	return &Locker{access: access, grace: o.grace, spacing: o.spacing,
+		turns: newTurns(access.NodeTimeout)}, nil
 }
 
 // Lock is for gocron.Locker. It blocks until the tick is decided: a few round trips, where another

@@ -194,7 +194,7 @@ func (f *fleet) check() {
 func (f *fleet) claimer(name string, job string) *claimer {
 	f.Helper()
 	access := door.Open(f.client(name, 0))
-	return &claimer{access: access, job: job, turns: newTurns(), now: func() time.Time {
+	return &claimer{access: access, job: job, turns: newTurns(access.NodeTimeout), now: func() time.Time {
 		return access.Clock.Now().Time()
 	}}
 }

@@ -78,7 +78,8 @@ func New(c *redlock.Client, opts ...Option) (*Scheduler, error) {
 	}
 	s := &Scheduler{
 		access: access, log: o.logger, observer: o.observer, location: o.location,
-		policy: globalPolicy(o.gocron), clock: newTickClock(access), turns: newTurns(), left: make(chan struct{}),
+		policy: globalPolicy(o.gocron), clock: newTickClock(access),
+		turns: newTurns(access.NodeTimeout), left: make(chan struct{}),
 		started: make(chan struct{}), ended: make(chan struct{}), jobs: make(map[string]*job),
 	}
 	var err error

@@ -130,7 +130,7 @@ func TestShutdownGivesClaimsBack(t *testing.T) {
 			t.Fatalf("runs before the commit can have come back: %v", f.record.Runs("job"))
 		}
 		// b comes to the same tick as if it was late: by its own claimer.
-		c := &claimer{access: b.access, job: "job", turns: newTurns(), now: b.clock.Now}
+		c := &claimer{access: b.access, job: "job", turns: newTurns(b.access.NodeTimeout), now: b.clock.Now}
 		began := time.Now()
 		c.gets(t, tickAt(f.began.Add(time.Minute)))
 		if took := time.Since(began); took > 600*time.Millisecond {

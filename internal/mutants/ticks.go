@@ -18,10 +18,14 @@ func init() { All = append(All, tickRules...) }
 
 // tickRules are the mutants of the rules by which a tick runs at most once, and is not lost.
 var tickRules = []Mutant{
+	claimed("TestATickEverySecondNeedNotWaitForACrowd", Mutant{Name: "a tick with little time waits for all",
+		Rule: "who has less time goes earlier",
+		File: "schedule/claim.go",
+		Old:  "rand.N(max(left/4, 1))", New: "rand.N(max(30*time.Second-left, 1))"}),
 	claimed("TestACrowdOfTicksAllRun", Mutant{Name: "all ticks of an instant at once",
 		Rule: "no more claims are under way than the nodes can answer in time",
 		File: "schedule/claim.go",
-		Old:  "window.New(firstClaims, mostClaims)", New: "window.New(1<<20, 1<<20)"}),
+		Old:  "window.New(firstClaims, mostClaims,", New: "window.New(1<<20, 1<<20,"}),
 	claimed("TestR1RefusalsAreNotRead", Mutant{Name: "refusals count as read",
 		Rule: "where the claim was refused, a commit can still come (R1)",
 		File: "quorum/ledger.go",

@@ -12,25 +12,34 @@ import (
 )
 
 // A Window has places for tries. It begins with a few, has one more for each try that went
-// smoothly, which doubles it in the time of one try, and half as many after one that went badly. An
-// empty window begins anew. Its methods may be called concurrently.
+// smoothly, which doubles it in the time of one try, and half as many after one that went badly.
+// From that size on it grows by one in the time of one try: twice as many were too many. Nor does it
+// grow by tries that took much longer than the quickest: they stood in a queue at the nodes. An empty
+// window begins anew. Its methods may be called concurrently.
 type Window struct {
 	first, most int
+	slack       time.Duration
 
 	mu      sync.Mutex // guards all below
 	size    int        // places
+	enough  int        // from this size on it grows slowly
+	smooth  int        // tries that went smoothly since it last grew slowly
 	taken   int
-	age     int // how often it was halved, or began anew
+	least   time.Duration // that a try took which went smoothly; 0: none has
+	age     int           // how often it was halved, or began anew
 	waiting queue
 	arrived uint64
 }
 
-// New makes a Window that begins with so many places and never has more than most.
-func New(first, most int) *Window { return &Window{first: first, most: most, size: first} }
+// New makes a Window that begins with so many places and never has more than most. A try that takes
+// twice as long as the quickest, and slack, is not too long.
+func New(first, most int, slack time.Duration) *Window {
+	return &Window{first: first, most: most, slack: slack, size: first, enough: most}
+}
 
 // Why Enter returned without a place, beside the error of the context.
 var (
-	ErrNoTurn = errors.New("no turn in time: too many tries of this process went before")
+	ErrNoTurn = errors.New("no turn in time: too many others went before")
 	ErrClosed = errors.New("closed")
 )
 
@@ -43,8 +52,9 @@ type Wait struct {
 
 // A Place is a try's, from Enter to Leave.
 type Place struct {
-	window *Window
-	age    int
+	window  *Window
+	age     int
+	entered time.Time
 }
 
 // Enter takes a place. If there is none it waits for one, until ctx ends or as w says; those that
@@ -54,7 +64,7 @@ func (w *Window) Enter(ctx context.Context, how Wait) (Place, error) {
 	if len(w.waiting) == 0 && w.taken < w.size {
 		w.taken++
 		defer w.mu.Unlock()
-		return Place{w, w.age}, nil
+		return Place{w, w.age, time.Now()}, nil
 	}
 	w.arrived++
 	t := &ticket{turn: make(chan struct{}), due: time.Now().Add(how.Order), number: w.arrived}
@@ -83,7 +93,7 @@ func (w *Window) Enter(ctx context.Context, how Wait) (Place, error) {
 		heap.Remove(&w.waiting, t.index)
 		return Place{}, err
 	}
-	return Place{w, t.age}, nil
+	return Place{w, t.age, time.Now()}, nil
 }
 
 // A Result is how a try went.
@@ -103,14 +113,25 @@ func (p Place) Leave(result Result) {
 	defer w.mu.Unlock()
 	w.taken--
 	switch {
+	case p.age != w.age: // it says nothing of the window as it is now
 	case result == Smoothly:
-		w.size = min(w.size+1, w.most)
-	case result == Badly && p.age == w.age: // once for all that were under way together
+		took := time.Since(p.entered)
+		if w.least == 0 || took < w.least {
+			w.least = max(took, 1)
+		}
+		if took > 2*w.least+w.slack {
+			break
+		}
+		if w.smooth++; w.size < w.enough || w.smooth >= w.size {
+			w.size, w.smooth = min(w.size+1, w.most), 0
+		}
+	case result == Badly: // once for all that were under way together
 		w.size = max(w.size/2, 1)
+		w.enough, w.smooth = w.size, 0
 		w.age++
 	}
 	if w.taken == 0 && len(w.waiting) == 0 {
-		w.size = w.first
+		w.size, w.enough, w.least = w.first, w.most, 0
 		w.age++
 	}
 	for w.taken < w.size && len(w.waiting) > 0 {

@@ -17,10 +17,12 @@ type row struct {
 	*Window
 }
 
+const slack = 30 * time.Millisecond
+
 func inBubble(t *testing.T, first, most int, f func(r *row)) {
 	t.Helper()
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { f(&row{t, New(first, most)}) })
+	synctest.Test(t, func(t *testing.T) { f(&row{t, New(first, most, slack)}) })
 }
 
 // enters wants so many places at once, and no more.
@@ -76,6 +78,48 @@ func TestAWindowIsHalvedOnceForAllThatGoBadlyTogether(t *testing.T) {
 		r.enters(0)
 		leave(old[7:], Badly)
 		r.enters(8) // it was empty
+	})
+}
+
+func TestAWindowGrowsSlowlyFromWhereItWasHalved(t *testing.T) {
+	inBubble(t, 8, 100, func(r *row) {
+		places := r.enters(8)
+		leave(places[:1], Badly) // 4, and 7 of the old
+		leave(places[1:7], Plain)
+		places = append(places[7:], r.enters(3)...)
+		places[0].Leave(Plain) // the last of the old
+		places = append(places[1:], r.enters(1)...)
+		for size := 4; size < 8; size++ {
+			for i := range size {
+				r.enters(0)
+				places[i].Leave(Smoothly)
+				p, err := r.Enter(r.Context(), Wait{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				places[i] = p
+			}
+			places = append(places, r.enters(1)...)
+		}
+	})
+}
+
+func TestAWindowDoesNotGrowByTriesThatStoodInAQueue(t *testing.T) {
+	inBubble(t, 3, 10, func(r *row) {
+		places := r.enters(3)
+		time.Sleep(time.Second) // the quickest
+		places[0].Leave(Smoothly)
+		places = append(places[1:], r.enters(2)...)
+		began := time.Now()
+		time.Sleep(2*time.Second + slack - time.Millisecond)
+		places[2].Leave(Smoothly) // not much longer
+		places[2] = r.enters(2)[0]
+		time.Sleep(2 * time.Millisecond)
+		if time.Since(began) <= 2*time.Second+slack {
+			t.Fatal("the test goes wrong")
+		}
+		places[3].Leave(Smoothly)
+		r.enters(1) // its own
 	})
 }
 
