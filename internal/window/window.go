@@ -57,7 +57,7 @@ type Place struct {
 	entered time.Time
 }
 
-// Enter takes a place. If there is none it waits for one, until ctx ends or as w says; those that
+// Enter takes a place. If there is none it waits for one, until ctx ends or as how says; those that
 // wait go in the order in which they came. Without an error the caller has to Leave.
 func (w *Window) Enter(ctx context.Context, how Wait) (Place, error) {
 	w.mu.Lock()
