@@ -242,8 +242,12 @@ func (c *Client) freeAll(ctx context.Context, held []closedHold) error {
 }
 
 // pollFirst and pollMost are how often a waiting call asks even though it heard nothing, pollGrows
-// how many times as long each pause is as the one before it.
+// how many times as long each pause is as the one before it. pollUnheard is how often where the lock
+// goes from hand to hand, and releases are not heard: about as often as redsync tries, because who
+// asks once in ten seconds finds it free by chance only.
 const (
+	pollUnheard = 100 * time.Millisecond
+
 	pollFirst = time.Second
 	pollGrows = 4
 	pollMost  = 10 * time.Second

@@ -210,6 +210,11 @@ type waiter struct {
 	pause  time.Duration
 	round  time.Duration // how long a try takes at the least
 	looked bool          // at one node
+
+	// The lock changed hands and no release was heard, as holders free it that tell nobody: the pause
+	// between two tries; 0: it did not. And whose it was at the last try.
+	unheard time.Duration
+	rival   string
 }
 
 func (w *waiter) close() {
@@ -229,8 +234,9 @@ func (w *waiter) wait(ctx context.Context, last *RoundError) (*RoundError, bool)
 		case woken == byEnd:
 			return last, false
 		case woken == byRelease:
+			w.unheard = 0
 			return last, w.stagger(ctx)
-		case woken == byReady || !listens:
+		case woken == byReady || !listens || w.unheard > 0:
 			return last, true
 		}
 		still := w.stillHeld(ctx, last, ends)
@@ -251,7 +257,11 @@ func (w *waiter) stillHeld(ctx context.Context, last *RoundError, ends time.Time
 	if still.Remaining = time.Until(ends); still.Remaining > 0 && !w.looked {
 		w.looked = true
 		seen := w.client.engine.Look(ctx, w.name)
-		if seen.Err != nil || seen.Holder != last.rival {
+		if seen.Err != nil {
+			return nil
+		}
+		if seen.Holder != last.rival {
+			w.unheard = pollUnheard
 			return nil
 		}
 		if seen.Left >= 0 { // less of it than was known: all are asked then
@@ -265,6 +275,9 @@ func (w *waiter) stillHeld(ctx context.Context, last *RoundError, ends time.Time
 	}
 	holder, votes, left := quorum.Strongest(seen)
 	if holder != last.rival || votes < last.Quorum || left <= 0 {
+		if still.Remaining > 0 { // it was not that the keys have ended
+			w.unheard = pollUnheard
+		}
 		return nil
 	}
 	still.Votes, still.Errs, still.Remaining = 0, nil, left
@@ -291,6 +304,14 @@ func (w *waiter) sleep(ctx context.Context, last *RoundError) wakening {
 		// from which releases are heard.
 		w.ear = w.client.engine.Listen(w.name)
 		ready, timeout = w.ear.Ready(), w.client.cfg.NodeTimeout
+	case errors.Is(last, ErrHeld) && w.unheard > 0:
+		w.pause = 0
+		timeout = w.unheard/2 + rand.N(w.unheard)
+		if w.unheard = 2 * w.unheard; last.rival != w.rival {
+			w.unheard = pollUnheard
+		} else if w.unheard > pollFirst { // it stays in one hand
+			w.unheard, w.poll, w.looked = 0, pollFirst, false
+		}
 	case errors.Is(last, ErrHeld):
 		w.pause = 0
 		timeout = w.poll
@@ -305,6 +326,7 @@ func (w *waiter) sleep(ctx context.Context, last *RoundError) wakening {
 		// left than can be added to.
 		timeout = min(timeout, last.Remaining) + time.Millisecond
 	}
+	w.rival = last.rival
 	var freed <-chan struct{}
 	if w.ear != nil {
 		w.ear.Await(last.rival)

@@ -220,6 +220,43 @@ func TestAWaiterDoesNotAskTheSameNodeOnly(t *testing.T) {
 	}
 }
 
+// Others pass the lock on all the time, and free it without a word, as redsync does.
+func TestAWaiterIsNotStarvedByThoseWhoFreeInSilence(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 5, func(r *rig) {
+		u := r.user(redlock.Config{})
+		r.warm(u)
+		won := make(chan error, 1)
+		for turn, began := 0, time.Now(); ; turn++ {
+			for _, n := range r.nodes {
+				if _, held := n.Get("k"); !held {
+					n.Set("k", fmt.Sprint("a value of redsync's ", turn), 8*time.Second)
+				}
+			}
+			if turn == 0 {
+				go func() {
+					_, err := u.Lock(r.within(time.Minute), "k")
+					won <- err
+				}()
+			}
+			time.Sleep(40 * time.Millisecond) // held
+			for _, n := range r.nodes {
+				if holder, _ := n.Get("k"); strings.HasPrefix(holder, "a value") {
+					n.Delete("k")
+				}
+			}
+			time.Sleep(10 * time.Millisecond) // free
+			select {
+			case err := <-won:
+				r.wantIs(err)
+				r.wantTook(began, 0, 15*time.Second)
+				return
+			default:
+			}
+		}
+	})
+}
+
 // A holder shortened its keys, and nobody heard of it: a look finds out.
 func TestAWaiterSeesThatLessIsLeft(t *testing.T) {
 	t.Parallel()
