@@ -806,7 +806,7 @@ func TestR5Admissions(t *testing.T) {
 		inBubble(t, 3, func(r *rig) {
 			a := r.process(redlock.Config{})
 			r.wantNoVote(r.try(&a.user, "k"))
-			synctest.Wait() // for the nodes that no verdict needs
+			a.Nodes(r.Context()) // also those that no verdict needed
 			since, _ := r.nodes[0].HGet("ql:node", "since")
 			time.Sleep(5 * time.Second)
 			r.wantIs(a.Admit(r.Context()))
@@ -827,7 +827,7 @@ func TestR5Admissions(t *testing.T) {
 			r.nodes[0].Forget()
 			other := r.process(redlock.Config{})
 			r.wantNoVote(r.try(&other.user, "k"))
-			synctest.Wait() // for the nodes that no verdict needs
+			other.Nodes(r.Context()) // also those that no verdict needed
 			since, _ := r.nodes[0].HGet("ql:node", "since")
 			time.Sleep(3 * time.Second)
 			if id, _ := r.nodes[0].HGet("ql:node", "id"); id != r.nodes[0].Identity() {

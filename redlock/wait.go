@@ -215,6 +215,7 @@ type waiter struct {
 	// between two tries; 0: it did not. And whose it was at the last try.
 	unheard time.Duration
 	rival   string
+	doubts  bool // a look found it in other hands, perhaps
 }
 
 func (w *waiter) close() {
@@ -228,6 +229,10 @@ func (w *waiter) close() {
 // try costs two commands a node.
 func (w *waiter) wait(ctx context.Context, last *RoundError) (*RoundError, bool) {
 	listens := w.ear != nil && errors.Is(last, ErrHeld)
+	if w.doubts && listens && last.rival != w.rival {
+		w.unheard = pollUnheard
+	}
+	w.doubts = false
 	for {
 		ends := time.Now().Add(last.Remaining)
 		switch woken := w.sleep(ctx, last); {
@@ -261,7 +266,7 @@ func (w *waiter) stillHeld(ctx context.Context, last *RoundError, ends time.Time
 			return nil
 		}
 		if seen.Holder != last.rival {
-			w.unheard = pollUnheard
+			w.doubts = true
 			return nil
 		}
 		if seen.Left >= 0 { // less of it than was known: all are asked then
@@ -275,9 +280,7 @@ func (w *waiter) stillHeld(ctx context.Context, last *RoundError, ends time.Time
 	}
 	holder, votes, left := quorum.Strongest(seen)
 	if holder != last.rival || votes < last.Quorum || left <= 0 {
-		if still.Remaining > 0 { // it was not that the keys have ended
-			w.unheard = pollUnheard
-		}
+		w.doubts = still.Remaining > 0 // else the keys have ended
 		return nil
 	}
 	still.Votes, still.Errs, still.Remaining = 0, nil, left
