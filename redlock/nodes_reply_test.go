@@ -190,9 +190,7 @@ func TestEveryErrorHasItsKind(t *testing.T) {
 			return l.Unlock(r.Context())
 		}), []error{redlock.ErrNotHeld, redlock.ErrHeld}},
 		"Unlock: a rival's by force": {held(func(r *rig, _ *user, l *redlock.Lock) error {
-			for _, n := range r.nodes {
-				n.Set("k", "ql1:B/1", time.Minute)
-			}
+			r.holds("k", "ql1:B/1", time.Minute)
 			return l.Unlock(r.Context())
 		}), []error{redlock.ErrNotHeld, redlock.ErrHeld}},
 		"Unlock: gone while it was valid": {held(func(r *rig, _ *user, l *redlock.Lock) error {

@@ -212,9 +212,7 @@ func TestALossIsToldOnceWithItsCause(t *testing.T) {
 			}
 		}, "its keys are gone"},
 		"a rival's": {func(r *rig, _ *user) {
-			for _, n := range r.nodes {
-				n.Set("k", "ql1:B/1", time.Minute)
-			}
+			r.holds("k", "ql1:B/1", time.Minute)
 		}, "another has it"},
 		"cut off":   {func(_ *rig, u *user) { u.cut(true, 0, 1, 2) }, "its validity is over"},
 		"suspended": {func(_ *rig, u *user) { u.clock.stepWall(time.Minute) }, "its validity is over"},

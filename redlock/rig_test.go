@@ -111,6 +111,13 @@ func (r *rig) take(u *user, name string, opts ...redlock.LockOption) *redlock.Lo
 	return l
 }
 
+// holds puts a key on all nodes that none of the users has.
+func (r *rig) holds(name, token string, ttl time.Duration) {
+	for _, n := range r.nodes {
+		n.Set(name, token, ttl)
+	}
+}
+
 // warm lets the user and the nodes meet: a first contact takes more than one round trip.
 func (r *rig) warm(u *user) {
 	r.Helper()

@@ -200,9 +200,7 @@ func TestAWaiterDoesNotAskTheSameNodeOnly(t *testing.T) {
 			inBubble(t, 5, func(r *rig) {
 				u := r.user(redlock.Config{})
 				r.warm(u)
-				for _, n := range r.nodes {
-					n.Set("k", "ql1:A/1", time.Hour)
-				}
+				r.holds("k", "ql1:A/1", time.Hour)
 				began := time.Now()
 				time.AfterFunc(500*time.Millisecond, func() {
 					for i, n := range r.nodes {
@@ -284,9 +282,7 @@ func TestAWaitersErrorIsUpToDate(t *testing.T) {
 	inBubble(t, 5, func(r *rig) {
 		u := r.user(redlock.Config{})
 		r.warm(u)
-		for _, n := range r.nodes {
-			n.Set("k", "ql1:A/1", time.Hour)
-		}
+		r.holds("k", "ql1:A/1", time.Hour)
 		_, err := u.Lock(r.within(50*time.Minute), "k")
 		var round *redlock.RoundError
 		if !errors.As(err, &round) {
@@ -305,9 +301,7 @@ func TestAFrozenNodeDoesNotDelayTheTakeover(t *testing.T) {
 		u := r.user(redlock.Config{})
 		r.warm(u)
 		const left = 7 * time.Second
-		for _, n := range r.nodes {
-			n.Set("k", "ql1:A/1", left)
-		}
+		r.holds("k", "ql1:A/1", left)
 		began := time.Now()
 		time.AfterFunc(left-100*time.Millisecond, r.nodes[4].Pause)
 		if _, err := u.Lock(r.Context(), "k"); err != nil {
@@ -328,9 +322,7 @@ func TestLockAsksAgainAtOnceWhenNothingIsLeft(t *testing.T) {
 			inBubble(t, 3, func(r *rig) {
 				u := r.user(redlock.Config{})
 				r.warm(u)
-				for _, n := range r.nodes {
-					n.Set("k", "ql1:A/1", left)
-				}
+				r.holds("k", "ql1:A/1", left)
 				began := time.Now()
 				if _, err := u.Lock(r.Context(), "k"); err != nil {
 					t.Fatal(err)
@@ -347,9 +339,7 @@ func TestLockWaitsPatientlyForAKeyWithoutAnEnd(t *testing.T) {
 	inBubble(t, 3, func(r *rig) {
 		var told diary
 		u := r.user(redlock.Config{Observer: told.observer()})
-		for _, n := range r.nodes {
-			n.Set("k", "an application's", 0)
-		}
+		r.holds("k", "an application's", 0)
 		_, err := u.Lock(r.within(30*time.Second), "k")
 		r.wantIs(err, redlock.ErrHeld, context.DeadlineExceeded)
 		if n := told.rounds(); n > 10 {

@@ -80,8 +80,8 @@ func newTurns(nodeTimeout time.Duration) *window.Window {
 }
 
 // claim gets the tick, or says why not. It asks again as long as that can change, until the tick's
-// patience is over; once at least, if it gets its turn. It blocks that long at the most, or until ctx ends; nothing is
-// held then.
+// patience is over; once at least, if it gets its turn. It blocks that long at the most, or until
+// ctx ends; nothing is held then.
 func (c *claimer) claim(ctx context.Context, d due) (*grant, error) {
 	return c.insist(ctx, d, d.patience(c.now()), func(until time.Time) answer {
 		return c.attempt(ctx, d, until)

@@ -9,11 +9,7 @@ import (
 
 	"github.com/go-co-op/gocron/v2"
 
-	"github.com/quorumlock/quorumlock/internal/clock"
-	"github.com/quorumlock/quorumlock/internal/door"
 	"github.com/quorumlock/quorumlock/internal/fakenode"
-	"github.com/quorumlock/quorumlock/quorum"
-	"github.com/quorumlock/quorumlock/redlock"
 )
 
 // off is how far the clock is from the nodes'.
@@ -53,11 +49,7 @@ func TestClaimsTellTheTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		node := fakenode.New("node:6379")
-		made, err := door.NewClient(redlock.Config{}, []quorum.Node{node.Link()}, clock.System{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		client := made.(*redlock.Client)
+		client := clientOn(t, node)
 		s, err := New(client)
 		if err != nil {
 			t.Fatal(err)

@@ -3,7 +3,6 @@ package schedule
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -11,37 +10,25 @@ import (
 
 	"github.com/go-co-op/gocron/v2"
 
-	"github.com/quorumlock/quorumlock/internal/clock"
-	"github.com/quorumlock/quorumlock/internal/door"
 	"github.com/quorumlock/quorumlock/internal/fakenode"
-	"github.com/quorumlock/quorumlock/quorum"
-	"github.com/quorumlock/quorumlock/redlock"
 )
 
 // Many jobs are due at one instant, and all replicas claim them all at once: more than the nodes can
 // answer within the NodeTimeout. Without turns every claim is answered too late and made again.
 func TestACrowdOfTicksAllRun(t *testing.T) {
-	const effort = 500 * time.Microsecond
 	for _, c := range []struct{ replicas, jobs int }{{3, 600}, {12, 200}} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				nodes := make([]*fakenode.Node, 3)
-				for i := range nodes {
-					nodes[i] = fakenode.New(fmt.Sprintf("node%d:6379", i))
-				}
+				nodes := threeNodes()
 				runs := make([]atomic.Int64, c.jobs)
 				for range c.replicas {
 					crowded(t, nodes, c.jobs, func(job int) { runs[job].Add(1) })
 				}
 				time.Sleep(30 * time.Second) // past the first contact, and between two instants
-				for _, n := range nodes {
-					n.Faults().Effort(effort)
-				}
+				effort(nodes, 500*time.Microsecond)
 				time.Sleep(time.Minute)
-				for _, n := range nodes {
-					n.Faults().Effort(0)
-				}
+				effort(nodes, 0)
 				missed := 0
 				for i := range runs {
 					switch runs[i].Load() {
@@ -64,10 +51,7 @@ func TestACrowdOfTicksAllRun(t *testing.T) {
 func TestATickEverySecondNeedNotWaitForACrowd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		nodes := make([]*fakenode.Node, 3)
-		for i := range nodes {
-			nodes[i] = fakenode.New(fmt.Sprintf("node%d:6379", i))
-		}
+		nodes := threeNodes()
 		const jobs = 3000
 		var crowd, seconds atomic.Int64
 		s := crowded(t, nodes, jobs, func(int) { crowd.Add(1) })
@@ -77,14 +61,10 @@ func TestATickEverySecondNeedNotWaitForACrowd(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(30*time.Second + 500*time.Millisecond)
-		for _, n := range nodes {
-			n.Faults().Effort(200 * time.Microsecond)
-		}
+		effort(nodes, 200*time.Microsecond)
 		before := seconds.Load()
 		time.Sleep(time.Minute)
-		for _, n := range nodes {
-			n.Faults().Effort(0)
-		}
+		effort(nodes, 0)
 		if n := seconds.Load() - before; n != 60 {
 			t.Errorf("%d ticks in a minute, want 60", n)
 		}
@@ -94,19 +74,24 @@ func TestATickEverySecondNeedNotWaitForACrowd(t *testing.T) {
 	})
 }
 
+func threeNodes() (nodes []*fakenode.Node) {
+	for i := range 3 {
+		nodes = append(nodes, fakenode.New(fmt.Sprintf("node%d:6379", i)))
+	}
+	return nodes
+}
+
+// effort makes each command keep each node busy for so long.
+func effort(nodes []*fakenode.Node, d time.Duration) {
+	for _, n := range nodes {
+		n.Faults().Effort(d)
+	}
+}
+
 // crowded is a replica with so many jobs that are due every minute.
 func crowded(t *testing.T, nodes []*fakenode.Node, jobs int, run func(job int)) *Scheduler {
 	t.Helper()
-	var links []quorum.Node
-	for _, n := range nodes {
-		links = append(links, n.Link())
-	}
-	made, err := door.NewClient(redlock.Config{Logger: slog.New(slog.DiscardHandler)}, links,
-		clock.System{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := made.(*redlock.Client)
+	client := clientOn(t, nodes...)
 	s, err := New(client)
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,8 @@ var (
 
 	// ErrTickUndecided: whether somebody has run the tick could not be found out in time, so it is
 	// not run: too few nodes answered, or another replica had claimed it and neither committed nor
-	// gave up, or too many other ticks were before it. Matches redlock.ErrNoQuorum, or redlock.ErrClosed.
+	// gave up, or too many other ticks were before it. Matches redlock.ErrNoQuorum, or
+	// redlock.ErrClosed.
 	ErrTickUndecided = errors.New("schedule: tick undecided")
 
 	// ErrTickTooEarly: by the nodes' clocks the tick is not due, and will not be before this

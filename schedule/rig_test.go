@@ -11,8 +11,11 @@ import (
 
 	"github.com/go-co-op/gocron/v2"
 
+	"github.com/quorumlock/quorumlock/internal/clock"
 	"github.com/quorumlock/quorumlock/internal/door"
+	"github.com/quorumlock/quorumlock/internal/fakenode"
 	"github.com/quorumlock/quorumlock/internal/ticktest"
+	"github.com/quorumlock/quorumlock/quorum"
 	"github.com/quorumlock/quorumlock/redlock"
 	"github.com/quorumlock/quorumlock/redlock/redlocktest"
 )
@@ -47,6 +50,21 @@ func (f *fleet) client(name string, ahead time.Duration) *redlock.Client {
 	}
 	f.nodes.StepClock(c, ahead)
 	return c
+}
+
+// clientOn is a client over nodes of the test's own, with ways to them of its own.
+func clientOn(t *testing.T, nodes ...*fakenode.Node) *redlock.Client {
+	t.Helper()
+	var links []quorum.Node
+	for _, n := range nodes {
+		links = append(links, n.Link())
+	}
+	made, err := door.NewClient(redlock.Config{Logger: slog.New(slog.DiscardHandler)}, links,
+		clock.System{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.(*redlock.Client)
 }
 
 // A replica is one process of the service.

@@ -47,7 +47,7 @@ var (
 type Wait struct {
 	By     time.Time       // not longer than until then; zero: without a bound
 	Closed <-chan struct{} // nor after this is closed
-	Order  time.Duration   // as if it had come later by this; the same order for all: their own
+	Order  time.Duration   // as if it had come later by this; below 0: earlier
 }
 
 // A Place is a try's, from Enter to Leave.
