@@ -16,7 +16,7 @@ func TestAnAddressThatLeadsToAnotherServer(t *testing.T) {
 	r := on(t, 5)
 	strangers := ForTest(t, 4)
 	a, b := r.admitted(redlock.Config{}), r.open(redlock.Config{})
-	s := &struggle{first: r.take(a, "k")}
+	s := r.contest(a, "k")
 	r.must(r.Nodes[0].LeadTo(strangers.Nodes[0]))
 	if s.rival(r, b, 2*ttl) {
 		t.Error("one of five addresses leads elsewhere, and the rival has it")

@@ -46,7 +46,7 @@ func TestOnesOwnClientsOfAnyKind(t *testing.T) {
 			a, b := r.admitted(redlock.Config{Clients: own()}), r.open(redlock.Config{Clients: own()})
 			r.useAll(a, b)
 			// A node stands still under them, and another dies and comes back.
-			s := &struggle{first: r.take(a, "k")}
+			s := r.contest(a, "k")
 			r.must(r.Nodes[0].Pause())
 			if s.rival(r, b, ttl) {
 				t.Error("the rival has it")
@@ -54,10 +54,7 @@ func TestOnesOwnClientsOfAnyKind(t *testing.T) {
 			// Its key ended while it stood still. Without waiting for the next, two nodes in a row
 			// would lose theirs within one renewal.
 			r.must(r.Nodes[0].Unpause())
-			r.within(2*ttl, "all nodes have the key again", func() bool {
-				status, err := b.Inspect(t.Context(), "k")
-				return err == nil && status.Votes == 3
-			})
+			r.everywhere("k")
 			r.must(r.Nodes[1].Kill(), r.Nodes[1].Start())
 			if s.rival(r, b, 2*ttl) {
 				t.Error("the rival has it")

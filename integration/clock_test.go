@@ -18,7 +18,7 @@ func TestAMinorityWithSteppedClocksCostsNoLock(t *testing.T) {
 			t.Parallel()
 			r := on(t, 5, WithClock())
 			a, b := r.admitted(redlock.Config{}), r.open(redlock.Config{})
-			s := &struggle{first: r.take(a, "k")}
+			s := r.contest(a, "k")
 			r.within(ttl, "the rival meets it", func() bool { return !s.rival(r, b, time.Millisecond) })
 			each(r, 2, r.Nodes, func(n *Node) error { return n.StepClock(step) })
 			if s.rival(r, b, 2*ttl) {
@@ -30,6 +30,7 @@ func TestAMinorityWithSteppedClocksCostsNoLock(t *testing.T) {
 			if next.Token() <= s.first.Token() {
 				t.Errorf("token %d after %d", next.Token(), s.first.Token())
 			}
+			r.everywhere("k")
 			each(r, 2, r.Nodes, func(n *Node) error { return n.StepClock(-step) }) // put right again
 			r.within(5*ttl, "all nodes vote again", func() bool {
 				for _, n := range b.Nodes(t.Context()) {
@@ -64,7 +65,7 @@ func TestAMajorityWithClocksSteppedBackBlocksNobodyForAnHour(t *testing.T) {
 	t.Parallel()
 	r := on(t, 5, WithClock())
 	a, b := r.admitted(redlock.Config{}), r.open(redlock.Config{})
-	s := &struggle{first: r.take(a, "k")}
+	s := r.contest(a, "k")
 	each(r, 3, r.Nodes, func(n *Node) error { return n.StepClock(-time.Hour) })
 	if s.rival(r, b, ttl) {
 		t.Error("the rival has it")
@@ -100,7 +101,7 @@ func TestARestartWithAWrongClockMakesNoSecondHolder(t *testing.T) {
 			t.Parallel()
 			r := on(t, 3, WithClock(), disk)
 			a, b := r.admitted(redlock.Config{}), r.open(redlock.Config{})
-			s := &struggle{first: r.take(a, "k")}
+			s := r.contest(a, "k")
 			n := r.Nodes[0]
 			r.must(n.StepClock(step), n.Kill(), n.Start())
 			if s.rival(r, b, 3*ttl) {

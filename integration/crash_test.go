@@ -19,7 +19,7 @@ func TestADeadMinorityCostsNothing(t *testing.T) {
 	t.Parallel()
 	r := on(t, 5)
 	a, b := r.admitted(redlock.Config{}), r.open(redlock.Config{})
-	s := &struggle{first: r.take(a, "k")}
+	s := r.contest(a, "k")
 	each(r, 2, r.Nodes, (*Node).Kill)
 	if s.rival(r, b, 2*ttl) {
 		t.Error("the rival has it")
@@ -45,7 +45,7 @@ func TestARestartedNodeDoesNotVoteForMaxTTL(t *testing.T) {
 			r := on(t, 1, disk)
 			a, b := r.admitted(redlock.Config{}), r.open(redlock.Config{})
 			r.free(r.take(b, "other"))
-			s := &struggle{first: r.take(a, "k")}
+			s := r.contest(a, "k")
 			n := r.Nodes[0]
 			r.must(tc.end(n))
 			down := time.Now()
@@ -77,7 +77,7 @@ func TestAMajorityThatComesBackEmptyMakesNoSecondHolder(t *testing.T) {
 			t.Parallel()
 			r := on(t, 5)
 			a, b := r.admitted(redlock.Config{}), r.open(redlock.Config{})
-			s := &struggle{first: r.take(a, "k")}
+			s := r.contest(a, "k")
 			each(r, count, r.Nodes, (*Node).Kill)
 			each(r, count, r.Nodes, (*Node).StartEmpty)
 			won := s.rival(r, b, 2*ttl)
@@ -104,7 +104,7 @@ func TestAMajorityThatComesBackWithItsDataMakesNoSecondHolder(t *testing.T) {
 	t.Parallel()
 	r := on(t, 5, disk)
 	a, b := r.admitted(redlock.Config{}), r.open(redlock.Config{})
-	s := &struggle{first: r.take(a, "k")}
+	s := r.contest(a, "k")
 	each(r, 3, r.Nodes, (*Node).Kill)
 	each(r, 3, r.Nodes, (*Node).Start)
 	if s.rival(r, b, 3*ttl) {
@@ -120,7 +120,7 @@ func TestAPowerCutCostsMaxTTL(t *testing.T) {
 	t.Parallel()
 	r := on(t, 3)
 	a, b := r.admitted(redlock.Config{}), r.open(redlock.Config{})
-	s := &struggle{first: r.take(a, "k")}
+	s := r.contest(a, "k")
 	each(r, 3, r.Nodes, (*Node).Kill)
 	dark := time.Now()
 	r.says(r.refused(b, "k", redlock.ErrNoQuorum), 2, "")
@@ -144,7 +144,7 @@ func TestARollingRestartCostsNothing(t *testing.T) {
 	t.Parallel()
 	r := on(t, 3)
 	a, b := r.admitted(redlock.Config{}), r.open(redlock.Config{})
-	s := &struggle{first: r.take(a, "k")}
+	s := r.contest(a, "k")
 	for i, n := range r.Nodes {
 		r.must(n.Stop(), n.StartEmpty())
 		if s.rival(r, b, ttl) {
@@ -169,11 +169,7 @@ func TestALockSurvivesTheLossOfAnyTwo(t *testing.T) {
 	a, b := r.admitted(redlock.Config{}), r.open(redlock.Config{})
 	r.free(r.take(a, "warm"))
 	r.must(r.Nodes[0].Slow(50*time.Millisecond, 0), r.Nodes[1].Slow(50*time.Millisecond, 0))
-	s := &struggle{first: r.take(a, "k")}
-	r.within(ttl, "the slow nodes have the key", func() bool {
-		keys := r.keys("k")
-		return keys[0] != "" && keys[1] != ""
-	})
+	s := r.contest(a, "k")
 	r.must(r.Nodes[2].Kill(), r.Nodes[3].Kill())
 	if s.rival(r, b, 2*ttl) {
 		t.Error("the rival has it")

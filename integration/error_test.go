@@ -56,6 +56,7 @@ func TestReadOnly(t *testing.T) {
 	r := on(t, 5, WithConfig("min-replicas-max-lag 1"))
 	c := r.admitted(redlock.Config{})
 	l := r.take(c, "held")
+	r.everywhere("held")
 	r.do(1, "REPLICAOF", "127.0.0.1", 1) // of nobody
 	r.free(r.take(c, "one is a replica"))
 	r.held(l)
@@ -211,7 +212,7 @@ func TestFlushAll(t *testing.T) {
 	t.Parallel()
 	r := on(t, 5)
 	a, b := r.admitted(redlock.Config{}), r.open(redlock.Config{})
-	s := &struggle{first: r.take(a, "k")}
+	s := r.contest(a, "k")
 	began := time.Now()
 	r.do(5, "FLUSHALL")
 	if !s.rival(r, b, 5*ttl) {
@@ -229,7 +230,7 @@ func TestFlushAllOfAMinority(t *testing.T) {
 	t.Parallel()
 	r := on(t, 5)
 	a, b := r.admitted(redlock.Config{}), r.open(redlock.Config{})
-	s := &struggle{first: r.take(a, "k")}
+	s := r.contest(a, "k")
 	r.do(2, "FLUSHALL")
 	if s.rival(r, b, 2*ttl) {
 		t.Error("the rival has it")

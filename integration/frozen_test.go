@@ -20,7 +20,7 @@ func TestAFrozenMinorityCostsNothing(t *testing.T) {
 	t.Parallel()
 	r := on(t, 5)
 	a, b := r.admitted(redlock.Config{}), r.open(redlock.Config{})
-	s := &struggle{first: r.take(a, "k")}
+	s := r.contest(a, "k")
 	each(r, 2, r.Nodes, (*Node).Pause)
 	if s.rival(r, b, 2*ttl) {
 		t.Error("the rival has it")
@@ -37,7 +37,7 @@ func TestAFrozenMajorityEndsTheLockInTime(t *testing.T) {
 	t.Parallel()
 	r := on(t, 5)
 	a, b := r.admitted(redlock.Config{}), r.open(redlock.Config{})
-	s := &struggle{first: r.take(a, "k")}
+	s := r.contest(a, "k")
 	each(r, 3, r.Nodes, (*Node).Pause)
 	if s.rival(r, b, ttl/2) {
 		t.Fatal("the rival has it")

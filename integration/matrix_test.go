@@ -20,7 +20,7 @@ import (
 func (r *rig) scenario(a, b *redlock.Client) {
 	r.Helper()
 	r.useAll(a, b)
-	s := &struggle{first: r.take(a, "k")}
+	s := r.contest(a, "k")
 	minority := (len(r.Nodes) - 1) / 2
 	each(r, minority, r.Nodes, (*Node).Kill)
 	if s.rival(r, b, ttl) {

@@ -24,7 +24,7 @@ func TestAHolderCutFromTheMajorityIsToldBeforeARivalWins(t *testing.T) {
 			r := on(t, 5)
 			b := r.admitted(redlock.Config{})
 			a, ways := r.apart(redlock.Config{})
-			s := &struggle{first: r.take(a, "k")}
+			s := r.contest(a, "k")
 			each(r, 3, ways, cut)
 			if !s.rival(r, b, 4*ttl) {
 				t.Fatal("the rival never gets it")
@@ -52,7 +52,7 @@ func TestAHolderCutFromAMinorityHoldsOn(t *testing.T) {
 			r := on(t, 5)
 			b := r.admitted(redlock.Config{})
 			a, ways := r.apart(redlock.Config{})
-			s := &struggle{first: r.take(a, "k")}
+			s := r.contest(a, "k")
 			each(r, 2, ways, cut)
 			if s.rival(r, b, 2*ttl) {
 				t.Error("the rival has it")
@@ -61,14 +61,7 @@ func TestAHolderCutFromAMinorityHoldsOn(t *testing.T) {
 			r.quick(a, 20) // at the speed of the healthy three
 			each(r, 2, ways, (*Way).Heal)
 			r.must(s.first.Extend(t.Context()))
-			r.within(2*ttl, "all nodes have the key again", func() bool {
-				for _, owner := range r.keys("k") {
-					if owner == "" {
-						return false
-					}
-				}
-				return true
-			})
+			r.everywhere("k") // again
 			r.free(s.first)
 			r.gone(2*ttl, "k")
 		})
@@ -104,7 +97,7 @@ func TestACutShorterThanTheValidityCostsNothing(t *testing.T) {
 	r := on(t, 5)
 	b := r.admitted(redlock.Config{TTL: 6 * time.Second})
 	a, ways := r.apart(redlock.Config{TTL: 6 * time.Second})
-	s := &struggle{first: r.take(a, "k")}
+	s := r.contest(a, "k")
 	each(r, 5, ways, (*Way).Cut)
 	s.rival(r, b, 2500*time.Millisecond) // longer than a renewal, shorter than what is left
 	each(r, 5, ways, (*Way).Heal)
@@ -164,7 +157,7 @@ func TestConnectionsThatEndCostNoLock(t *testing.T) {
 	t.Parallel()
 	r := on(t, 5)
 	a, b := r.admitted(redlock.Config{}), r.open(redlock.Config{})
-	s := &struggle{first: r.take(a, "k")}
+	s := r.contest(a, "k")
 	for range 8 {
 		each(r, 5, r.Nodes, func(n *Node) error { return n.Drop() })
 		if s.rival(r, b, ttl/4) {
@@ -193,7 +186,7 @@ func TestCutsThatMoveFromNodeToNodeCostNoLock(t *testing.T) {
 	r := on(t, 5)
 	b := r.admitted(redlock.Config{})
 	a, ways := r.apart(redlock.Config{})
-	s := &struggle{first: r.take(a, "k")}
+	s := r.contest(a, "k")
 	for i := range 8 {
 		one, other := ways[i%5], ways[(i+2)%5]
 		r.must(one.Cut(), other.LoseReplies())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -213,6 +214,14 @@ func (r *rig) keys(name string) []string {
 	return keys
 }
 
+// everywhere waits until all nodes have a key of the name. A busy node may answer a lock's round too
+// late, and gets the key with the next renewal: until then the lock cannot lose any two of five.
+func (r *rig) everywhere(name string) {
+	r.Helper()
+	r.within(20*time.Second, fmt.Sprintf("all nodes have %q", name),
+		func() bool { return !slices.Contains(r.keys(name), "") })
+}
+
 // gone wants no node to have a key of the name for long: a release returns with a majority.
 func (r *rig) gone(d time.Duration, name string) {
 	r.Helper()
@@ -250,6 +259,14 @@ func (m *room) use(ctx context.Context, t *testing.T, l *redlock.Lock) {
 type struggle struct {
 	first  *redlock.Lock
 	second *redlock.Lock // won by the rival; nil: not yet
+}
+
+// contest takes a free lock, and waits until all nodes have it: any minority may fail then.
+func (r *rig) contest(c *redlock.Client, name string) *struggle {
+	r.Helper()
+	s := &struggle{first: r.take(c, name)}
+	r.everywhere(name)
+	return s
 }
 
 // rival lets b try for the name for d, or until it has it. It wants the first to be over then: a

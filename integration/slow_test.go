@@ -85,7 +85,7 @@ func TestServersThatStutterCostNoLock(t *testing.T) {
 	t.Parallel()
 	r := on(t, 5)
 	a, b := r.admitted(redlock.Config{}), r.open(redlock.Config{})
-	s := &struggle{first: r.take(a, "k")}
+	s := r.contest(a, "k")
 	for i := range 10 {
 		_, err := r.Nodes[i%5].Do(t.Context(), "CLIENT", "PAUSE", 400, "ALL")
 		r.must(err)
