@@ -46,7 +46,7 @@ type attempt struct {
 // An attemptOfFive has room for what an attempt at a few nodes needs, so that it is one allocation.
 type attemptOfFive struct {
 	attempt
-	parcel  parcel
+	parcel  acquireParcel
 	votes   [5]Vote
 	ballots [5]ballot
 }
@@ -59,8 +59,9 @@ type attemptOfFive struct {
 // ends with a winner, without random waiting.
 func (e *Engine) Acquire(ctx context.Context, claim Claim) Outcome {
 	a := e.newAttempt(claim)
+	deadline := a.deadline()
 	for i := range a.ballots {
-		a.ask(i, &a.ballots[i].request)
+		a.ask(i, &a.ballots[i].request, deadline)
 	}
 	verdict, err := a.await(ctx)
 	if verdict == Won {
@@ -96,13 +97,18 @@ func (e *Engine) messageTimeout(ttl time.Duration) time.Duration {
 	return min(e.set.NodeTimeout, max(ttl/4, time.Millisecond))
 }
 
-// ask sends the message to node i.
-func (a *attempt) ask(i int, r *request) {
+// deadline is when a message that is sent now has to be answered.
+func (a *attempt) deadline() time.Time {
 	deadline := time.Now().Add(a.timeout)
 	if a.claim.Until.Before(deadline) {
-		deadline = a.claim.Until
+		return a.claim.Until
 	}
-	*r = request{command: a.command, to: a, node: i, deadline: deadline, guarded: true}
+	return deadline
+}
+
+// ask sends the message to node i.
+func (a *attempt) ask(i int, r *request, deadline time.Time) {
+	*r = request{command: a.command, to: a, node: int32(i), deadline: deadline, guarded: true}
 	a.mu.Lock()
 	a.ballots[i].out, a.ballots[i].mayHold = r, true
 	a.mu.Unlock()
@@ -302,9 +308,10 @@ func (a *attempt) askAgain(which func(Vote) bool) (asked bool) {
 		}
 	}
 	a.mu.Unlock()
+	deadline := a.deadline()
 	for _, i := range nodes {
 		a.engine.count.Repeats.Add(1)
-		a.ask(i, new(request))
+		a.ask(i, new(request), deadline)
 	}
 	return len(nodes) > 0
 }
@@ -330,8 +337,9 @@ func (a *attempt) askSilent() (asked, failing bool) {
 		}
 	}
 	a.mu.Unlock()
+	deadline := a.deadline()
 	for _, i := range nodes {
-		a.ask(i, new(request))
+		a.ask(i, new(request), deadline)
 	}
 	return len(nodes) > 0, failing
 }

@@ -182,7 +182,7 @@ func (l *lane) lastStep() (step time.Duration, at clock.Reading) {
 func (l *lane) askTime() {
 	done := make(chan struct{})
 	l.submit(&request{command: l.engine.extendMessage("ql:time", "", time.Millisecond, false),
-		to: doneReceiver(done), node: l.index,
+		to: doneReceiver(done), node: int32(l.index),
 		deadline: time.Now().Add(l.timeout)})
 	<-done
 }

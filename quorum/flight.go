@@ -41,8 +41,8 @@ func (f *flight) reuse() {
 }
 
 // board reports whether the caller has to begin a goroutine for what is queued.
-func (l *lane) board(now time.Time) bool {
-	if l.boarding || len(l.queue) == 0 || !l.mayLeave(now) {
+func (l *lane) board() bool {
+	if l.boarding || len(l.queue) == 0 || !l.mayLeave() {
 		return false
 	}
 	l.boarding = true
@@ -52,7 +52,7 @@ func (l *lane) board(now time.Time) bool {
 // takeOff makes a flight of what is queued, if one may leave now.
 func (l *lane) takeOff(now time.Time) *flight {
 	l.boarding = false
-	if len(l.queue) == 0 || !l.mayLeave(now) {
+	if len(l.queue) == 0 || !l.mayLeave() {
 		return nil
 	}
 	f := l.spare
@@ -61,7 +61,7 @@ func (l *lane) takeOff(now time.Time) *flight {
 		f = &flight{requests: make([]*request, 0, n), answers: make([]answer, 0, n)}
 		f.batch.Calls = make([]Call, 0, n)
 	}
-	f.took = now
+	f.took, f.batch.Distinct = now, true
 	taken := 0
 	for taken < len(l.queue) && len(f.requests) < MaxBatch { // passOn may append to the queue
 		r := l.queue[taken]
@@ -71,6 +71,7 @@ func (l *lane) takeOff(now time.Time) *flight {
 			continue
 		}
 		r.sent = true
+		f.batch.Distinct = f.batch.Distinct && !r.apart
 		f.requests = append(f.requests, r)
 		f.batch.Calls = append(f.batch.Calls, Call{Command: r.command, Guarded: r.guarded})
 	}
@@ -92,7 +93,7 @@ func (l *lane) takeOff(now time.Time) *flight {
 // mayLeave reports whether another flight may join those under way: always if there is none; as
 // many as the node's distance is worth; and one more when the newest has been out for unusually
 // long, so that one lost reply does not hold up everything behind it.
-func (l *lane) mayLeave(now time.Time) bool {
+func (l *lane) mayLeave() bool {
 	n := len(l.flights)
 	switch {
 	case n == 0 || n < l.pace.flights():
@@ -102,7 +103,7 @@ func (l *lane) mayLeave(now time.Time) bool {
 	}
 	newest := l.flights[n-1]
 	patience := l.pace.patience(l.timeout)
-	if now.Sub(newest.took) >= patience {
+	if time.Since(newest.took) >= patience {
 		return true
 	}
 	l.wait(newest.took.Add(patience))

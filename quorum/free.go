@@ -21,7 +21,7 @@ type Freed struct {
 // each node of the engine; those not in the set are left zero.
 func (e *Engine) Free(ctx context.Context, name, token string, nodes Set) ([]Freed, error) {
 	p := &poll{
-		engine: e, command: e.releaseMessage(name, token, 0), parse: script.ParseRelease,
+		engine: e, command: e.releaseMessage(new(releaseParcel), name, token, 0), parse: script.ParseRelease,
 		enough: func(Tally) bool { return false },
 	}
 	if err := p.ask(ctx, nodes, 0, e.set.NodeTimeout); err != nil {

@@ -89,13 +89,13 @@ func (e *Engine) Plant(
 	h Hold, ttl time.Duration, fencing uint64, nodes Set, told func(News),
 ) (planted Set) {
 	p := &planting{engine: e, hold: h, told: told, sending: true}
-	command := e.acquireMessage(new(parcel), h.Name, h.Token, ttl, fencing)
+	command := e.acquireMessage(new(acquireParcel), h.Name, h.Token, ttl, fencing)
 	deadline := time.Now().Add(e.messageTimeout(ttl))
 	for i, l := range e.lanes {
 		if nodes.Has(i) && !l.isFailing() {
 			planted |= 1 << i
 			e.count.Plants.Add(1)
-			l.submit(&request{command: command, to: p, node: i, deadline: deadline, guarded: true})
+			l.submit(&request{command: command, to: p, node: int32(i), deadline: deadline, guarded: true})
 		}
 	}
 	p.mu.Lock()
@@ -142,7 +142,7 @@ func (p *planting) answer(r *request, got answer) {
 }
 
 // keeps reports whether Plant itself will tell that nothing was sent.
-func (p *planting) keeps(node int) bool {
+func (p *planting) keeps(node int32) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.sending {
@@ -180,6 +180,12 @@ func (e *Engine) Release(h Hold, unsure func() Set, decided func(Freeing)) {
 	e.release(h, unsure, decided, nil)
 }
 
+// A releasePoll has room for its message, so that a release is one allocation.
+type releasePoll struct {
+	poll
+	parcel releaseParcel
+}
+
 // release is Release, with complete, if not nil, told which nodes have confirmed for good: when all
 // have answered, and later of each that did not yet.
 func (e *Engine) release(
@@ -187,14 +193,15 @@ func (e *Engine) release(
 ) {
 	quorum := e.Quorum()
 	until := time.Now().Add(h.TTL)
-	p := &poll{
-		engine:  e,
-		command: e.releaseMessage(h.Name, h.Token, h.Keep),
-		parse:   script.ParseRelease,
+	room := &releasePoll{poll: poll{
+		engine: e,
+		parse:  script.ParseRelease,
 		enough: func(t Tally) bool {
 			return t.Ours+t.Nobody >= quorum || t.Rival >= quorum
 		},
-	}
+	}}
+	p := &room.poll
+	p.command = e.releaseMessage(&room.parcel, h.Name, h.Token, h.Keep)
 	p.decided = func(p *poll) {
 		if decided == nil {
 			return

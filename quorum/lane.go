@@ -26,16 +26,16 @@ func NoAnswerInTime(err error) bool {
 type request struct {
 	command  *Command
 	to       receiver
-	node     int // the node's index
 	deadline time.Time
-	guarded  bool // acquire or plant: counts only if the node's memory is the expected one
-	apart    bool // in no order with others about the key
+	node     int32 // the node's index
+	guarded  bool  // acquire or plant: counts only if the node's memory is the expected one
+	apart    bool  // in no order with others about the key
 
 	// Guarded by lane.mu.
 	sent     bool     // the node may have seen it
 	answered bool     // to was told
 	next     *request // the following message about the same key, which waits for this one
-	tail     *request // on the one that others wait for: the last of them
+	tail     *request // on the one in lane.busy: the last of those that wait for it
 }
 
 // A receiver is told the answer of each of its requests exactly once; and once more, with late
@@ -119,7 +119,7 @@ func (l *lane) submit(r *request) {
 		l.busy[r.command.Key] = r
 	}
 	l.queue = append(l.queue, r)
-	begin := l.board(time.Now())
+	begin := l.board()
 	l.mu.Unlock()
 	if begin {
 		go l.fly()
@@ -155,21 +155,21 @@ func (l *lane) withdraw(r *request) bool {
 
 // passOn lets the next message about r's key go, now that r is answered.
 func (l *lane) passOn(r *request) {
-	key := r.command.Key
-	if l.busy[key] != r {
+	if r.tail == nil {
 		return
 	}
 	next := r.next
 	for next != nil && next.answered {
 		next = next.next
 	}
-	r.next = nil
+	tail := r.tail
+	r.next, r.tail = nil, nil
 	if next == nil {
-		delete(l.busy, key)
+		delete(l.busy, r.command.Key)
 		return
 	}
-	next.tail = r.tail
-	l.busy[key] = next
+	next.tail = tail
+	l.busy[next.command.Key] = next
 	l.queue = append(l.queue, next)
 }
 
@@ -193,8 +193,9 @@ func (l *lane) dropUnsent() (dropped []*request) {
 		}
 	}
 	for _, r := range l.queue {
-		if !r.apart {
+		if r.tail != nil {
 			delete(l.busy, r.command.Key)
+			r.tail = nil
 		}
 		for ; r != nil; r = r.next {
 			drop(r)

@@ -18,14 +18,15 @@ const identityArg = 6
 
 // acquireMessage asks for the lock, or plants it.
 func (e *Engine) acquireMessage(
-	p *parcel, name, token string, ttl time.Duration, proposed uint64,
+	p *acquireParcel, name, token string, ttl time.Duration, proposed uint64,
 ) *Command {
 	p.key, p.register, p.token = e.lockKey(name), e.registerKey(name), token
 	p.fencing = proposed
-	return p.fill(script.Acquire, copy(p.args[:], []any{nil, nil, nil,
+	p.args = [...]any{nil, nil, nil,
 		&p.key, &p.register, e.args.node,
 		&p.token, &p.fencing, e.boxedTTL(ttl), e.args.allowance, e.args.halfLife, e.args.life,
-		"", e.args.maxTTL, e.largest.Load().boxed}))
+		"", e.args.maxTTL, e.largest.Load().boxed}
+	return p.fill(script.Acquire, p.key, p.args[:])
 }
 
 // claimMessage asks for the claim lock of a job, for a tick.
@@ -76,14 +77,16 @@ func (e *Engine) raiseMessage(name, token string, fencing uint64) *Command {
 }
 
 // releaseMessage frees the lock where the key is ours, or leaves it there for keep.
-func (e *Engine) releaseMessage(name, token string, keep time.Duration) *Command {
+func (e *Engine) releaseMessage(
+	p *releaseParcel, name, token string, keep time.Duration,
+) *Command {
 	stay := any("0")
 	if keep > 0 {
 		stay = ceilMillis(keep)
 	}
-	p := &parcel{key: e.lockKey(name), token: token, channel: e.channel(name)}
-	return p.fill(script.Release, copy(p.args[:], []any{nil, nil, nil,
-		&p.key, &p.token, &p.channel, stay}))
+	p.key, p.token, p.channel = e.lockKey(name), token, e.channel(name)
+	p.args = [...]any{nil, nil, nil, &p.key, &p.token, &p.channel, stay}
+	return p.fill(script.Release, p.key, p.args[:])
 }
 
 // swapMessage hands the lock over from one owner token to another.

@@ -44,6 +44,9 @@ type Node interface {
 type Batch struct {
 	Calls []Call
 
+	// Distinct says that no two calls are about the same key: they may go in any order.
+	Distinct bool
+
 	// Identity of the node's memory takes the place that guarded calls keep for it.
 	Identity string
 
@@ -89,24 +92,30 @@ var keyCounts = [...]any{"0", "1", "2", "3"}
 
 // newCommand puts room for the script's name before the keys and arguments.
 func newCommand(s *script.Script, key string, args ...any) *Command {
-	c := &Command{Script: s, Key: key, Args: args}
-	c.Args[0], c.Args[1], c.Args[2] = "evalsha", s.Arg, keyCounts[s.Keys]
-	return c
+	return new(Command).fill(s, key, args)
 }
 
-// A parcel is a command with room for what its arguments point to, so that it is one allocation.
-type parcel struct {
+// An acquireParcel is an acquire with room for what its arguments point to, so that it is one
+// allocation.
+type acquireParcel struct {
 	Command
-	key, register, token, channel string
-	fencing                       uint64
-	args                          [scriptArgs + 12]any
+	key, register, token string
+	fencing              uint64
+	args                 [scriptArgs + 12]any
 }
 
-// fill makes it a command of the script. The arguments have room for the script's name before them.
-func (p *parcel) fill(s *script.Script, args int) *Command {
-	p.args[0], p.args[1], p.args[2] = "evalsha", s.Arg, keyCounts[s.Keys]
-	p.Command = Command{Script: s, Key: p.key, Args: p.args[:args]}
-	return &p.Command
+// A releaseParcel is the same for a release.
+type releaseParcel struct {
+	Command
+	key, token, channel string
+	args                [scriptArgs + 4]any
+}
+
+// fill makes c a command of the script. The arguments have room for the script's name before them.
+func (c *Command) fill(s *script.Script, key string, args []any) *Command {
+	args[0], args[1], args[2] = "evalsha", s.Arg, keyCounts[s.Keys]
+	*c = Command{Script: s, Key: key, Args: args}
+	return c
 }
 
 // plain is an argument as those know them who look at the commands of their own clients.

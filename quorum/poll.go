@@ -87,7 +87,7 @@ func (p *poll) send(asked, unknown Set, timeout time.Duration) {
 	for i := range n {
 		if asked.Has(i) {
 			r := &p.answers[i].request
-			*r = request{command: p.command, to: p, node: i, deadline: deadline}
+			*r = request{command: p.command, to: p, node: int32(i), deadline: deadline}
 			p.engine.lanes[i].submit(r)
 		}
 	}

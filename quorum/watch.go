@@ -47,7 +47,7 @@ func (l *lane) look() {
 	if stuck {
 		dropped, began = l.fail(errNodeTimeout)
 	}
-	begin := l.board(now)
+	begin := l.board()
 	l.checkIdle()
 	if !overdue.earliest.IsZero() {
 		l.wait(overdue.earliest)

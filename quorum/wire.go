@@ -103,10 +103,12 @@ func (w *wire) pack(batch *Batch, from int) int {
 	clear(w.keys)
 	for i := from; i < len(batch.Calls); i++ {
 		c := &batch.Calls[i]
-		if w.keys[c.Command.Key] {
-			return i
+		if !batch.Distinct {
+			if w.keys[c.Command.Key] {
+				return i
+			}
+			w.keys[c.Command.Key] = true
 		}
-		w.keys[c.Command.Key] = true
 		m := w.open(batch, c)
 		if m == nil {
 			m = w.add(c.Command.Script)
