@@ -7,6 +7,7 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
+	"github.com/quorumlock/quorumlock/internal/clock"
 	"github.com/quorumlock/quorumlock/internal/door"
 )
 
@@ -35,7 +36,7 @@ type tickClock struct {
 
 	mu      sync.Mutex // guards below
 	known   bool
-	heard   bool          // a majority of the nodes answered since the keeper last looked
+	heard   clock.Reading // when a majority of the nodes last answered a claim; zero: never
 	ahead   time.Duration // this clock minus our monotonic clock; if known
 	own     time.Duration // our wall clock minus our monotonic clock, when that was set
 	pending map[*clockTimer]struct{}
@@ -103,16 +104,15 @@ func (c *tickClock) answered() {
 	c.correct()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.heard = true
+	c.heard = c.access.Clock.Now()
 }
 
-// wasHeard reports whether the nodes have answered since it was last asked.
+// wasHeard reports whether the nodes have answered a claim not long ago. Ticks a minute apart come
+// at the moments at which the keeper looks, and the last one may be before it or just behind.
 func (c *tickClock) wasHeard() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	was := c.heard
-	c.heard = false
-	return was
+	return !c.heard.IsZero() && c.access.Clock.Now().Since(c.heard) <= c.every+c.every/10
 }
 
 // ask asks the nodes for their time and corrects the clock. It blocks for NodeTimeout at the most.
