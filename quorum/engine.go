@@ -48,6 +48,7 @@ type Engine struct {
 	set   Settings
 	nodes []Node
 	lanes []*lane
+	front front
 	last  atomic.Int64 // the last fencing token proposed
 
 	serversMu sync.Mutex      // guards servers and said
@@ -105,6 +106,7 @@ func New(nodes []Node, set Settings) *Engine {
 	for i, node := range nodes {
 		e.lanes = append(e.lanes, newLane(e, node, i, e.trouble))
 	}
+	e.front.choose(len(nodes), e.Quorum())
 	e.ears.engine = e
 	return e
 }

@@ -16,8 +16,6 @@ const (
 	// that ignores deadlines may keep those for long.
 	maxFlights = 16
 	maxStuck   = 2 * maxFlights
-	// crowd is how many messages on a flight make it worth waiting for those who will have more.
-	crowd = 8
 	// keepQueue bounds the room for a queue that an idle lane keeps.
 	keepQueue = 64
 )
@@ -81,6 +79,7 @@ func (l *lane) takeOff(now time.Time) *flight {
 	} else if cap(l.queue) > keepQueue {
 		l.queue = nil
 	}
+	l.plan(now, len(f.requests))
 	if len(f.requests) == 0 {
 		l.spare = f
 		return nil
@@ -96,6 +95,8 @@ func (l *lane) takeOff(now time.Time) *flight {
 func (l *lane) mayLeave() bool {
 	n := len(l.flights)
 	switch {
+	case n == 0 && l.isBehind():
+		return false // l.look will see to it
 	case n == 0 || n < l.pace.flights():
 		return true
 	case n >= maxStuck:
@@ -126,6 +127,7 @@ func (l *lane) fly() {
 		if f == nil {
 			return
 		}
+		l.review()
 		ctx, cancel := context.WithTimeout(context.Background(), l.timeout)
 		err := l.vouched(ctx, &f.batch)
 		if err != nil && ctx.Err() == nil {

@@ -74,9 +74,10 @@ type lane struct {
 	queue     []*request          // may be sent now
 	busy      map[string]*request // by key: the message that the others about it wait for
 	flights   []*flight
-	boarding  bool    // a goroutine is about to take off, with what is queued by then
-	spare     *flight // to be used again
-	failing   error   // nil: the node answers
+	departs   time.Time // of a lane behind the front: not before this; zero: at once
+	boarding  bool      // a goroutine is about to take off, with what is queued by then
+	spare     *flight   // to be used again
+	failing   error     // nil: the node answers
 	pace      pace
 	watch     *time.Timer // looks after deadlines; nil until first needed
 	watchAt   time.Time   // when it fires; zero: not set
@@ -119,6 +120,7 @@ func (l *lane) submit(r *request) {
 		l.busy[r.command.Key] = r
 	}
 	l.queue = append(l.queue, r)
+	l.hurry(r)
 	begin := l.board()
 	l.mu.Unlock()
 	if begin {

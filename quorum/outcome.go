@@ -31,6 +31,34 @@ type Outcome struct {
 	attempt *attempt
 }
 
+// The Rest of an attempt that was won are its messages without an answer.
+type Rest struct{ attempt *attempt }
+
+// Rest is what is still out.
+func (out Outcome) Rest() Rest { return Rest{out.attempt} }
+
+// Recall takes back, under load, what was not sent yet, and says to which nodes: they surely will
+// not get the key by this attempt.
+func (r Rest) Recall() (recalled Set) {
+	a := r.attempt
+	if a == nil || !a.engine.front.load.Load() {
+		return 0
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i := range a.ballots {
+		b := &a.ballots[i]
+		if b.out == nil || !a.engine.lanes[i].withdraw(b.out) {
+			continue
+		}
+		b.out = nil
+		if b.mayHold = b.unsure; !b.unsure {
+			recalled |= 1 << i
+		}
+	}
+	return recalled
+}
+
 // News is what becomes known of nodes while a lock is held.
 type News struct {
 	Granted Set // they have the key, and their word that they have it counts

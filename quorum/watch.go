@@ -47,6 +47,11 @@ func (l *lane) look() {
 	if stuck {
 		dropped, began = l.fail(errNodeTimeout)
 	}
+	if !l.departs.After(now) {
+		l.departs = time.Time{}
+	} else {
+		l.wait(l.departs)
+	}
 	begin := l.board()
 	l.checkIdle()
 	if !overdue.earliest.IsZero() {

@@ -36,6 +36,7 @@ type Lock struct {
 	voters    quorum.Set    // nodes whose word that they have the key counts
 	barred    quorum.Set    // nodes that must not be planted at present
 	planting  quorum.Set    // nodes that a plant is on its way to
+	rest      quorum.Rest   // of the round that won it, until that is over or the lock is prolonged
 	renewAt   clock.Reading // when the next renewal is due
 	renewing  bool
 	refreshed clock.Reading // when the register's life was last prolonged
@@ -81,6 +82,9 @@ func (c *Client) keep(
 		touched: out.Touched, unsure: out.Unsure, voters: out.Voters, refreshed: out.Started,
 		keyLife: max(o.ttl, o.keyLife),
 	}
+	if out.Unsure != 0 {
+		l.rest = out.Rest()
+	}
 	if o.maxHold > 0 {
 		l.ends = out.Started.Add(o.maxHold)
 	}
@@ -116,6 +120,19 @@ func (l *Lock) hear(news quorum.News) {
 	l.planting &^= news.Landed
 	l.unsure = (l.unsure | news.Landed) &^ news.Sure
 	l.barred = l.barred&^news.Freed | news.Barred
+	if l.unsure == 0 {
+		l.rest = quorum.Rest{}
+	}
+}
+
+// recall takes back what was not sent yet. Called with l.mu held, which it gives up in between.
+func (l *Lock) recall() {
+	rest := l.rest
+	l.rest = quorum.Rest{}
+	l.mu.Unlock()
+	recalled := rest.Recall()
+	l.mu.Lock()
+	l.touched, l.unsure = l.touched&^recalled, l.unsure&^recalled
 }
 
 // stillUnsure are the nodes where an unanswered message may still bring the key.

@@ -103,6 +103,7 @@ func (l *Lock) extend(now clock.Reading, ttl time.Duration, done func(quorum.Ext
 		l.refreshed = now
 	}
 	began := time.Now()
+	l.rest = quorum.Rest{}
 	hold := l.hold()
 	decided := func(x quorum.Extension) {
 		err := l.apply(x, ttl)

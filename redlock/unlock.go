@@ -16,9 +16,9 @@ type freeing struct {
 
 // Unlock frees the lock, on nodes where the key is ours; a rival's is never touched. From its
 // first call on the lock is not usable, its context is done and nothing renews it. It blocks until
-// a majority has confirmed, at most 2 x NodeTimeout, whatever ctx says: a context that is done
-// frees too, so that it can be deferred. Nodes that did not confirm are asked again in the
-// background until the keys have ended.
+// a majority is known not to have the key (any more), at most 2 x NodeTimeout, whatever ctx says: a
+// context that is done frees too, so that it can be deferred. Nodes that did not confirm are asked
+// again in the background until the keys have ended.
 //
 // It may be called any number of times; after a success the result is nil. Errors: ErrNoQuorum:
 // too few nodes confirmed; call it again, or leave the rest to the background. ErrNotHeld with
@@ -63,6 +63,7 @@ func (l *Lock) Unlock(_ context.Context) error {
 // release asks the nodes. Called with l.mu held, which it gives up in between.
 func (l *Lock) release(f *freeing) {
 	c := l.client
+	l.recall()
 	hold, lostBefore, again := l.hold(), l.state == gone, l.asked
 	l.asked = l.asked || !lostBefore
 	began := c.clock.Now()

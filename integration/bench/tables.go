@@ -37,7 +37,7 @@ func (r *results) targetTable() table {
 	t := table{title: "Targets",
 		about: "What the project wants, and what this run came to. Ratios are medians of the ratios" +
 			" of the rounds. redsync's best is, round by round, the faster of its two ways. The bound is" +
-			" what nothing can do better than, measured in the same run.",
+			" what the nodes or the way to them allow, measured in the same run.",
 		header: []string{"target", "measured", "verdict", "bound"},
 		words:  []bool{true, false, true, true}}
 	for _, one := range r.targets() {

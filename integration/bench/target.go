@@ -14,7 +14,7 @@ type target struct {
 	limit float64
 	least bool // the limit is the least, else the most
 	show  func(float64) string
-	bound string // what nothing can do better than in this run, and why; "": not known
+	bound string // what the nodes or the way to them allow in this run; "": not known
 }
 
 // within says what bounds the target.
@@ -71,7 +71,7 @@ func (r *results) targets() []target {
 }
 
 // alone is what bounds lock + unlock.
-const alone = "the bare scripts, without any library"
+const alone = "the bare scripts at all nodes, without any library"
 
 // targetDelay is the added delay that there are targets for.
 const targetDelay = 20 * time.Millisecond

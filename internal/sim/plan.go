@@ -22,6 +22,7 @@ type Plan struct {
 	Wild   bool          // messages come much later than anybody waits for them, and come again
 	Skew   bool          // clients' wall clocks are wrong, nodes' clocks drift
 	Guard  bool          // the clients' restart guard is on; else the nodes guard themselves
+	Load   bool          // clients act as under load: a majority of the nodes goes first
 
 	// Amnesia: nodes lose their memory in more ways, and clocks are stepped; see amnesia.go. It
 	// wants Guard. Blind: nobody guards, to see that two holders are found.
@@ -54,6 +55,7 @@ func NewPlan(seed uint64) *Plan {
 	p.Wild = r.IntN(2) == 0
 	p.Skew = r.IntN(2) == 0
 	p.Guard = r.IntN(2) == 0
+	p.Load = r.IntN(2) == 0
 	return p
 }
 

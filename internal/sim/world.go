@@ -119,6 +119,9 @@ func (w *world) newClient(name string) (*client, error) {
 		return nil, err
 	}
 	c.Client = made.(*redlock.Client)
+	if w.Load {
+		door.Engine(made).AssumeLoad()
+	}
 	return c, nil
 }
 

@@ -1,0 +1,140 @@
+package quorum
+
+import (
+	"math"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/quorumlock/quorumlock/internal/script"
+)
+
+const (
+	// crowd is how many messages on one flight are load.
+	crowd = 8
+	// calmFlights is after how many without there is none any more.
+	calmFlights = 64
+	// A lane behind leaves so many flights' times apart, within these bounds.
+	behindTrips             = 16
+	leastBehind, mostBehind = time.Millisecond, 25 * time.Millisecond
+	// fasterBy is how many times as far as one behind a lane of the front may be.
+	fasterBy = 4
+)
+
+// The front is a majority of the lanes. Under load the others, those behind, leave less often and so
+// with more on board, and what was taken back before they leave is never sent: a lock that is freed
+// within milliseconds costs the nodes behind nothing (ADR 0012). Without load all go at once.
+//
+// Which lanes are in front is chosen at random, so that the clients of a service share out the
+// nodes, and changes when one of them fails, stands still, or is far.
+type front struct {
+	lanes atomic.Uint64 // a Set
+	load  atomic.Bool
+	calm  atomic.Int32 // flights in a row without a crowd
+}
+
+// choose makes a front of quorum lanes of n.
+func (f *front) choose(n, quorum int) {
+	var lanes Set
+	for place, i := range rand.Perm(n) {
+		if place < quorum {
+			lanes |= 1 << i
+		}
+	}
+	f.lanes.Store(uint64(lanes))
+}
+
+// has reports whether lane i goes first.
+func (f *front) has(i int) bool { return Set(f.lanes.Load()).Has(i) }
+
+// note takes in how many messages went on a flight of lane i. Load is over when many in a row had
+// few: where it comes and goes, the lanes behind would get what they have no time to send.
+func (f *front) note(i, messages int) {
+	switch {
+	case messages == 0 || !f.has(i):
+	case messages >= crowd:
+		if !f.load.Load() {
+			f.load.Store(true)
+		}
+		f.calm.Store(min(f.calm.Load(), 0))
+	case f.load.Load() && f.calm.Add(1) >= calmFlights:
+		f.load.Store(false)
+	}
+}
+
+// swap puts one lane into the place of another, unless somebody has changed the front meanwhile.
+func (f *front) swap(in, out int) {
+	was := Set(f.lanes.Load())
+	if was.Has(out) && !was.Has(in) {
+		f.lanes.CompareAndSwap(uint64(was), uint64(was&^(1<<out)|1<<in))
+	}
+}
+
+// AssumeLoad makes the engine take it that there is load, whatever comes; for tests.
+func (e *Engine) AssumeLoad() {
+	e.front.calm.Store(math.MinInt32)
+	e.front.load.Store(true)
+}
+
+// isBehind reports whether the lane has to wait for its next departure. Called with l.mu held.
+func (l *lane) isBehind() bool {
+	return !l.departs.IsZero() && l.engine.front.load.Load() && !l.engine.front.has(l.index)
+}
+
+// plan sets when a lane behind that has just left leaves again. Called with l.mu held.
+func (l *lane) plan(now time.Time, messages int) {
+	f := &l.engine.front
+	f.note(l.index, messages)
+	l.departs = time.Time{}
+	if !f.has(l.index) && f.load.Load() && l.pace.flights() == 1 {
+		span := min(max(behindTrips*l.pace.mean, leastBehind), mostBehind, l.timeout/8)
+		l.departs = now.Add(span)
+		l.wait(l.departs)
+	}
+}
+
+// hurry lets a lane behind leave early enough for r: when half of its time is over, and at once if it
+// is not about a lock. A tick is not given back: its marks are to be on all nodes. Called with l.mu
+// held.
+func (l *lane) hurry(r *request) {
+	switch at := r.deadline.Add(-l.timeout / 2); {
+	case l.departs.IsZero():
+	case r.command.Script != script.Acquire && r.command.Script != script.Release &&
+		r.command.Script != script.Extend:
+		l.departs = time.Time{}
+	case at.Before(l.departs):
+		l.departs = at
+		l.wait(at)
+	}
+}
+
+// review puts a lane behind, which has just left, into the front in the place of one that keeps
+// callers waiting.
+func (l *lane) review() {
+	f := &l.engine.front
+	if f.has(l.index) {
+		return
+	}
+	ours, _ := l.distance()
+	for _, other := range l.engine.lanes {
+		if !f.has(other.index) {
+			continue
+		}
+		if theirs, answers := other.distance(); !answers || ours > 0 && theirs > fasterBy*ours {
+			f.swap(l.index, other.index)
+			return
+		}
+	}
+}
+
+// distance is how long a flight takes, and whether the node answers: not if it fails, or has been
+// silent for unusually long.
+func (l *lane) distance() (trip time.Duration, answers bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	answers = l.refusal() == nil
+	if n := len(l.flights); n > 0 && answers {
+		answers = time.Since(l.flights[n-1].took) < max(l.pace.patience(l.timeout), mostBehind)
+	}
+	return l.pace.mean, answers
+}
