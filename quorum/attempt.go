@@ -164,6 +164,7 @@ func (a *attempt) answer(r *request, got answer) {
 		}
 	}
 	a.mu.Unlock()
+	a.engine.votes(int(r.node), vote.Kind != Failed)
 	if onLate != nil {
 		onLate(news)
 	}

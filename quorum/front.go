@@ -26,7 +26,7 @@ const (
 // within milliseconds costs the nodes behind nothing (ADR 0012). Without load all go at once.
 //
 // Which lanes are in front is chosen at random, so that the clients of a service share out the
-// nodes, and changes when one of them fails, stands still, or is far.
+// nodes, and changes when one of them gives no vote, stands still, or is far.
 type front struct {
 	lanes atomic.Uint64 // a Set
 	load  atomic.Bool
@@ -86,7 +86,7 @@ func (l *lane) plan(now time.Time, messages int) {
 	f := &l.engine.front
 	f.note(l.index, messages)
 	l.departs = time.Time{}
-	if !f.has(l.index) && f.load.Load() && l.pace.flights() == 1 {
+	if len(l.queue) == 0 && !f.has(l.index) && f.load.Load() && l.pace.flights() == 1 {
 		span := min(max(behindTrips*l.pace.mean, leastBehind), mostBehind, l.timeout/8)
 		l.departs = now.Add(span)
 		l.wait(l.departs)
@@ -94,17 +94,20 @@ func (l *lane) plan(now time.Time, messages int) {
 }
 
 // hurry lets a lane behind leave early enough for r: when half of its time is over, and at once if it
-// is not about a lock. A tick is not given back: its marks are to be on all nodes. Called with l.mu
-// held.
+// is about a tick, whose marks are to be on all nodes. Called with l.mu held.
 func (l *lane) hurry(r *request) {
-	switch at := r.deadline.Add(-l.timeout / 2); {
-	case l.departs.IsZero():
-	case r.command.Script != script.Acquire && r.command.Script != script.Release &&
-		r.command.Script != script.Extend:
+	if l.departs.IsZero() {
+		return
+	}
+	switch r.command.Script {
+	case script.Acquire, script.Release, script.Extend, script.Inspect:
+		now := time.Now()
+		if at := now.Add(r.deadline.Sub(now) / 2); at.Before(l.departs) {
+			l.departs = at
+			l.wait(at)
+		}
+	default:
 		l.departs = time.Time{}
-	case at.Before(l.departs):
-		l.departs = at
-		l.wait(at)
 	}
 }
 
@@ -112,7 +115,7 @@ func (l *lane) hurry(r *request) {
 // callers waiting.
 func (l *lane) review() {
 	f := &l.engine.front
-	if f.has(l.index) {
+	if f.has(l.index) || l.mute.Load() {
 		return
 	}
 	ours, _ := l.distance()
@@ -127,14 +130,44 @@ func (l *lane) review() {
 	}
 }
 
+// votes takes in whether node i gave its vote when it was last asked. One in front that gives none,
+// because it fails, may not vote or answers errors, changes places with one that may: those who
+// have asked wait for that one now.
+func (e *Engine) votes(i int, given bool) {
+	if l := e.lanes[i]; l.mute.Load() == given {
+		l.mute.Store(!given)
+	}
+	if given || !e.front.has(i) {
+		return
+	}
+	for _, other := range e.lanes {
+		if !e.front.has(other.index) && !other.mute.Load() && !other.isFailing() {
+			e.front.swap(other.index, i)
+			other.leaveNow()
+			return
+		}
+	}
+}
+
+// leaveNow lets the lane go, if it waits for its time.
+func (l *lane) leaveNow() {
+	l.mu.Lock()
+	l.departs = time.Time{}
+	begin := l.board()
+	l.mu.Unlock()
+	if begin {
+		go l.fly()
+	}
+}
+
 // distance is how long a flight takes, and whether the node answers: not if it fails, or has been
 // silent for unusually long.
 func (l *lane) distance() (trip time.Duration, answers bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	answers = l.refusal() == nil
-	if n := len(l.flights); n > 0 && answers {
-		answers = time.Since(l.flights[n-1].took) < max(l.pace.patience(l.timeout), mostBehind)
+	if len(l.flights) > 0 && answers {
+		answers = time.Since(l.flights[0].took) < max(l.pace.patience(l.timeout), mostBehind)
 	}
 	return l.pace.mean, answers
 }

@@ -3,6 +3,7 @@ package quorum
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quorumlock/quorumlock/internal/clock"
@@ -68,6 +69,7 @@ type lane struct {
 	index   int
 	timeout time.Duration // of a flight
 	trouble func(node int, err error)
+	mute    atomic.Bool // it gave no vote when it was last asked
 
 	mu        sync.Mutex // guards all below
 	closed    bool
@@ -173,6 +175,7 @@ func (l *lane) passOn(r *request) {
 	next.tail = tail
 	l.busy[next.command.Key] = next
 	l.queue = append(l.queue, next)
+	l.hurry(next)
 }
 
 // fail begins a failure of the node: what is not sent is answered by the caller of fail, and

@@ -147,6 +147,9 @@ func (p *poll) answer(r *request, got answer) {
 	p.over = p.over || decides
 	completes := p.tally.Pending == 0
 	p.mu.Unlock()
+	if err != nil {
+		p.engine.votes(int(r.node), false)
+	}
 	if decides {
 		p.decided(p)
 	}

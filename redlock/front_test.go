@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quorumlock/quorumlock/internal/fakenode"
 	"github.com/quorumlock/quorumlock/redlock"
 )
 
@@ -17,7 +18,7 @@ import (
 // behind is when the nodes behind have a lock at the latest, and a flight to them.
 const behind = 25*time.Millisecond + 10*time.Millisecond
 
-// A load is 64 callers who lock and unlock, each a name of its own, as fast as the nodes let them.
+// A load is 64 callers who lock and unlock, each names of its own, as fast as the nodes let them.
 type load struct {
 	pairs  atomic.Int64
 	ending atomic.Bool
@@ -33,8 +34,8 @@ func (r *rig) load(u *user, effort time.Duration) *load {
 	l := &load{}
 	for i := range 64 {
 		l.all.Go(func() {
-			for !l.ending.Load() {
-				lock, err := u.Lock(r.Context(), fmt.Sprint("load-", i))
+			for j := 0; !l.ending.Load(); j++ {
+				lock, err := u.Lock(r.Context(), fmt.Sprint("load-", i, "-", j%8))
 				if err != nil {
 					r.Error(err)
 					return
@@ -83,7 +84,7 @@ func TestUnderLoadWhatIsOverIsNotSentToAllNodes(t *testing.T) {
 		}
 		time.Sleep(2 * behind)
 		for i := range 64 {
-			r.wantKeys(fmt.Sprint("load-", i), 0)
+			r.wantKeys(fmt.Sprint("load-", i, "-0"), 0)
 		}
 	})
 }
@@ -125,27 +126,46 @@ func TestUnderLoadAShortLockIsOnAllNodesInTime(t *testing.T) {
 }
 
 // Any may be one that goes first.
-func TestUnderLoadANodeThatStandsStillIsNotWaitedForLong(t *testing.T) {
+func TestUnderLoadANodeThatIsOfNoUseIsNotWaitedForLong(t *testing.T) {
 	t.Parallel()
-	for node := range 5 {
-		t.Run(fmt.Sprint(node), func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, 5, func(r *rig) {
-				u := r.user(redlock.Config{})
-				load := r.load(u, 20*time.Microsecond)
-				const span = 200 * time.Millisecond // less than NodeTimeout: it is not known to fail
-				before := load.during(span)
-				r.nodes[node].Pause()
-				meanwhile := load.during(span)
-				r.nodes[node].Resume()
-				if meanwhile < before/2 {
-					t.Errorf("%d locks in %v with node %d standing still, %d before", meanwhile, span,
-						node, before)
-				}
-				load.end()
+	for what, spoil := range map[string]func(n *fakenode.Node){
+		"stands still":     (*fakenode.Node).Pause, // for less than NodeTimeout: it is not known to fail
+		"answers errors":   func(n *fakenode.Node) { n.Refuse("OOM command not allowed") },
+		"has a new memory": (*fakenode.Node).Forget,
+	} {
+		for node := range 5 {
+			t.Run(fmt.Sprint(what, "/", node), func(t *testing.T) {
+				t.Parallel()
+				inBubble(t, 5, func(r *rig) {
+					u := r.user(redlock.Config{})
+					load := r.load(u, 20*time.Microsecond)
+					const span = 200 * time.Millisecond
+					before := load.during(span)
+					spoil(r.nodes[node])
+					meanwhile := load.during(span)
+					r.nodes[node].Resume()
+					if meanwhile < before/2 {
+						t.Errorf("%d locks in %v with node %d, %d before", meanwhile, span, node, before)
+					}
+					load.end()
+				})
 			})
-		})
+		}
 	}
+}
+
+// What is to stay for a while after Unlock stays on all nodes.
+func TestUnderLoadAMinHoldIsOnAllNodes(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 5, func(r *rig) {
+		u := r.user(redlock.Config{})
+		load := r.load(u, 20*time.Microsecond)
+		l := r.take(u, "k", redlock.WithMinHold(time.Second))
+		r.wantIs(l.Unlock(r.Context()))
+		time.Sleep(2 * behind)
+		r.wantKeys("k", 5)
+		load.end()
+	})
 }
 
 func TestWithoutLoadALockIsOnAllNodesAtOnce(t *testing.T) {

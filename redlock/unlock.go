@@ -63,12 +63,15 @@ func (l *Lock) Unlock(_ context.Context) error {
 // release asks the nodes. Called with l.mu held, which it gives up in between.
 func (l *Lock) release(f *freeing) {
 	c := l.client
-	l.recall()
-	hold, lostBefore, again := l.hold(), l.state == gone, l.asked
-	l.asked = l.asked || !lostBefore
 	began := c.clock.Now()
 	span := began.Since(l.won)
-	hold.Keep = max(l.options.minHold-span, 0)
+	keep := max(l.options.minHold-span, 0)
+	if keep == 0 { // else it is to stay on all nodes
+		l.recall()
+	}
+	hold, lostBefore, again := l.hold(), l.state == gone, l.asked
+	l.asked = l.asked || !lostBefore
+	hold.Keep = keep
 	l.mu.Unlock()
 	defer l.mu.Lock()
 	c.engine.Release(hold, l.stillUnsure, func(got quorum.Freeing) {

@@ -22,7 +22,9 @@ var notes = []string{
 	"Servers and callers share one machine: what a server does is taken from the callers. Ratios" +
 		" carry over to other machines better than times do.",
 	"quorumlock runs as New makes it: restart guard, clock watch, fencing tokens, renewal. Only the" +
-		" wait of new nodes is cut short, by Admit.",
+		" wait of new nodes is cut short, by Admit. Under load it asks a majority first, and a lock that is" +
+		" freed within milliseconds is not sent to the rest (docs/adr/0012-a-majority-first.md); all" +
+		" others, and the bare scripts, ask all nodes.",
 	"redsync runs over go-redis with its default pools (1,024 connections to a node where a delay" +
 		" is added); \"fail-fast\" is WithFailFast(true). Where it does not wait for a holder, both" +
 		" of its ways try once (WithTries(1)).",
