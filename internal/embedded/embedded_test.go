@@ -114,8 +114,9 @@ func TestPTTLFallsAsTimeGoesOn(t *testing.T) {
 	c := connect(t, embedded.ForTest(t, 1)[0])
 	start := time.Now()
 	must(t, c.Set(t.Context(), "k", "v", time.Minute).Err())
-	for time.Since(start) < 30*time.Millisecond {
-		before := time.Since(start)
+	set := time.Now() // or before, since start
+	for time.Since(set) < 30*time.Millisecond {
+		before := time.Since(set)
 		left, err := c.PTTL(t.Context(), "k").Result()
 		must(t, err)
 		passed := time.Minute - left
