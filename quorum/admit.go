@@ -64,6 +64,7 @@ func (l *lane) votesByWord() bool {
 
 // admitNow is admit for an operator.
 func (l *lane) admitNow(ctx context.Context) error {
+	l.askWhetherBack()
 	refusal, err := l.checkFacts(ctx)
 	if _, off := l.expected(); refusal == nil && err == nil && !off {
 		refusal, err = l.admit(ctx, "vote")

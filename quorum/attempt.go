@@ -360,7 +360,7 @@ func (a *attempt) seal(ctx context.Context) Outcome {
 		raised, errs, err := a.engine.raise(ctx, a.claim, fencing)
 		if !raised {
 			out := a.giveUp(NoQuorum, err)
-			out.Errs = errs
+			out.Errs, out.Unraised = errs, true
 			return out
 		}
 	}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
@@ -63,18 +65,32 @@ func SameAddr(a, b string) bool {
 	return optionsA.Network == optionsB.Network && canonical(optionsA.Addr) == canonical(optionsB.Addr)
 }
 
+// canonical is one of the ways to write an address.
 func canonical(addr string) string {
-	addr = strings.ToLower(addr)
-	if rest, ok := strings.CutPrefix(addr, "localhost:"); ok {
-		return "127.0.0.1:" + rest
+	host, port, err := net.SplitHostPort(strings.ToLower(addr))
+	if err != nil {
+		return addr
 	}
-	return addr
+	host = strings.TrimSuffix(host, ".")
+	if host == "localhost" {
+		host = "127.0.0.1"
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		host = ip.Unmap().String()
+	}
+	if n, err := strconv.Atoi(port); err == nil {
+		port = strconv.Itoa(n)
+	}
+	return net.JoinHostPort(host, port)
 }
 
 // parseAddr reads an address and gives it a name without password.
 func parseAddr(addr string) (*redis.Options, string, error) {
 	if addr == "" {
 		return nil, "", errors.New("address is empty")
+	}
+	if strings.ContainsFunc(addr, unicode.IsSpace) {
+		return nil, "", fmt.Errorf("address %q: it has white space", hidePassword(addr))
 	}
 	if !strings.Contains(addr, "://") {
 		host, port, err := net.SplitHostPort(addr)

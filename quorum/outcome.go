@@ -18,6 +18,7 @@ type Outcome struct {
 	Holder    string        // owner token of the rival found on the most nodes
 	Remaining time.Duration // until enough of that rival's keys have ended
 	Errs      []NodeErr     // of the nodes that gave no vote
+	Unraised  bool          // there were votes enough, and too few nodes took the fencing token in time
 
 	Started clock.Reading // before the first byte was sent: validity counts from here
 	Token   string        // the claim's owner token

@@ -29,7 +29,15 @@ func (p *probe) begin(l *lane) {
 	p.timer.Reset(p.gap)
 }
 
-// probeNode runs on the timer's goroutine.
+// askWhetherBack is for those who ask a node past its queue: what they find is to hold for everybody
+// at once, and not only from the next probe on. It waits for the node at most NodeTimeout.
+func (l *lane) askWhetherBack() {
+	if l.isFailing() {
+		l.probeNode()
+	}
+}
+
+// probeNode asks a failing node once.
 func (l *lane) probeNode() {
 	l.mu.Lock()
 	if l.closed || l.failing == nil {

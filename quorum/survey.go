@@ -53,6 +53,7 @@ func (l *lane) report(ctx context.Context) NodeReport {
 	l.mu.Lock()
 	l.facts.due = true
 	l.mu.Unlock()
+	l.askWhetherBack()
 	sent := time.Now()
 	refusal, err := l.introduce(ctx)
 	r := NodeReport{Latency: time.Since(sent), Err: err, Reachable: err == nil}

@@ -167,6 +167,9 @@ func (c *Client) outcomeError(op, name string, out quorum.Outcome) *RoundError {
 	case out.Verdict == quorum.Split:
 		e.kinds = []error{ErrNoQuorum}
 		e.detail = "the votes are split between contenders"
+	case out.Unraised:
+		e.kinds = []error{ErrNoQuorum}
+		e.detail = "too few nodes took the fencing token in time"
 	default:
 		e.kinds = []error{ErrNoQuorum}
 	}

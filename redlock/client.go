@@ -17,7 +17,8 @@ import (
 )
 
 // A Client takes locks on a majority of a fixed set of nodes. It is made by New, lives as long as
-// the application, and may be used by any number of goroutines.
+// the application, and may be used by any number of goroutines. The methods of another fail with
+// ErrInvalid.
 type Client struct {
 	cfg    Config
 	engine *quorum.Engine
@@ -131,6 +132,9 @@ func (c *Client) misdated(started clock.Reading) bool {
 
 // begin enters a call that Close waits for. The caller ends it with c.calls.Done.
 func (c *Client) begin(ctx context.Context, op, name string) error {
+	if c == nil || c.engine == nil {
+		return during(op, name, errNotMade)
+	}
 	if ctx == nil {
 		return during(op, name, invalid("the context is nil"))
 	}
@@ -139,6 +143,9 @@ func (c *Client) begin(ctx context.Context, op, name string) error {
 	}
 	return c.enter(ctx, op, name)
 }
+
+// errNotMade is of a Client that New did not make.
+var errNotMade = invalid("the Client was not made by New")
 
 // enter is begin for a name and a context that were looked at, or are of our own.
 func (c *Client) enter(ctx context.Context, op, name string) error {
@@ -160,6 +167,9 @@ func (c *Client) enter(ctx context.Context, op, name string) error {
 // Keys on nodes that could not be reached end by their TTL. Calling it again is fine and gives the
 // same result.
 func (c *Client) Close() error {
+	if c == nil || c.engine == nil {
+		return nil // there is nothing
+	}
 	c.mu.Lock()
 	first := !c.closed
 	c.closed = true

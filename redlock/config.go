@@ -189,34 +189,39 @@ func (cfg *Config) fillDurations() {
 	if cfg.MaxTTL == 0 {
 		cfg.MaxTTL = cfg.TTL
 	}
+	ttl := cfg.TTL
+	if ttl < time.Millisecond { // a fault: it is not to be told again of the fields that follow from it
+		ttl = DefaultTTL
+	}
 	if cfg.NodeTimeout == 0 {
-		cfg.NodeTimeout = min(DefaultNodeTimeout, cfg.TTL/4)
+		cfg.NodeTimeout = min(DefaultNodeTimeout, ttl/4)
 	}
 	if cfg.RenewEvery == 0 {
-		cfg.RenewEvery = cfg.TTL / 3
+		cfg.RenewEvery = ttl / 3
 	}
 }
 
 func (cfg *Config) checkDurations(fault func(string, ...any)) {
-	switch {
-	case cfg.TTL < time.Millisecond:
+	possible := cfg.TTL >= time.Millisecond
+	if !possible {
 		fault("TTL %v: at least 1ms", cfg.TTL)
-		return // the others would only repeat it
+	}
+	switch {
 	case cfg.MaxTTL > MaxTTL:
 		fault("MaxTTL %v: at most %v; a lock that needs longer is renewed", cfg.MaxTTL, MaxTTL)
-	case cfg.TTL > cfg.MaxTTL:
+	case possible && cfg.TTL > cfg.MaxTTL:
 		fault("TTL %v: above MaxTTL %v", cfg.TTL, cfg.MaxTTL)
 	}
 	switch {
 	case cfg.NodeTimeout <= 0:
 		fault("NodeTimeout %v: must be positive", cfg.NodeTimeout)
-	case cfg.NodeTimeout > cfg.TTL/4:
+	case possible && cfg.NodeTimeout > cfg.TTL/4:
 		fault("NodeTimeout %v: above TTL/4, %v (TTL %v)", cfg.NodeTimeout, cfg.TTL/4, cfg.TTL)
 	}
 	switch {
 	case cfg.RenewEvery <= 0:
 		fault("RenewEvery %v: must be positive", cfg.RenewEvery)
-	case cfg.RenewEvery > cfg.TTL/3:
+	case possible && cfg.RenewEvery > cfg.TTL/3:
 		fault("RenewEvery %v: above TTL/3, %v (TTL %v)", cfg.RenewEvery, cfg.TTL/3, cfg.TTL)
 	}
 }

@@ -42,9 +42,11 @@ type RoundError struct {
 	// Votes counts the nodes that gave what was asked for; Quorum is how many it takes, of Nodes.
 	Votes, Quorum, Nodes int
 
-	Holder    string        // the rival's identity, if one was seen
-	Remaining time.Duration // of that rival's lock, or until waiting nodes vote again
-	Errs      []*NodeError  // of the nodes that gave no vote
+	Holder string // the rival's identity, if one was seen
+	// Remaining is how long that rival's lock lasts, math.MaxInt64 if its keys have no end; or how
+	// long until waiting nodes vote again.
+	Remaining time.Duration
+	Errs      []*NodeError // of the nodes that gave no vote
 
 	kinds  []error // sentinels, then the context's error
 	detail string
@@ -69,7 +71,10 @@ func (e *RoundError) Error() string {
 	}
 	if e.Holder != "" {
 		fmt.Fprintf(&b, "; held by %s", e.Holder)
-		if e.Remaining > 0 {
+		switch {
+		case e.Remaining > noEnd:
+			b.WriteString(" for ever: its key has no end")
+		case e.Remaining > 0:
 			fmt.Fprintf(&b, " for another %v", roundSpan(e.Remaining))
 		}
 	}

@@ -66,8 +66,10 @@ func parseHandle(text string) (handle, error) {
 	switch {
 	case !ok:
 		return h, invalid("handle: it does not begin with %q, as what Detach returns does", handleMark)
-	case !whole || len(sum) != 8:
+	case !whole || len(sum) < 8:
 		return h, invalid("handle: it is truncated")
+	case len(sum) > 8:
+		return h, invalid("handle: it goes on behind its end")
 	}
 	payload, err := base64.RawURLEncoding.Strict().DecodeString(body)
 	if err != nil || fmt.Sprintf("%08x", crc32.ChecksumIEEE(payload)) != sum {
@@ -98,6 +100,9 @@ func (c *Client) Resume(ctx context.Context, text string, opts ...LockOption) (*
 		return nil, during("resume", "", err)
 	}
 	name := string(h.Name)
+	if c == nil || c.engine == nil {
+		return nil, during("resume", name, errNotMade)
+	}
 	if string(h.Prefix) != c.cfg.Prefix {
 		return nil, during("resume", name,
 			invalid("handle: it is of a client with Prefix %q, this one has %q", h.Prefix, c.cfg.Prefix))

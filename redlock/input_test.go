@@ -256,6 +256,71 @@ func TestLocksThatNobodyGave(t *testing.T) {
 	}
 }
 
+// The zero Client and the nil one do nothing, and say so.
+func TestClientsThatNobodyMade(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]*redlock.Client{"nil": nil, "zero": {}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := c.TryLock(t.Context(), "k")
+			wantIs(t, err, redlock.ErrInvalid)
+			_, err = c.Lock(t.Context(), "k", redlock.WithTTL(time.Second))
+			wantIs(t, err, redlock.ErrInvalid)
+			_, err = c.Inspect(t.Context(), "k")
+			wantIs(t, err, redlock.ErrInvalid)
+			_, err = c.Resume(t.Context(), "handle")
+			wantIs(t, err, redlock.ErrInvalid)
+			wantIs(t, c.Admit(t.Context()), redlock.ErrInvalid)
+			wantIs(t, c.Do(t.Context(), "k", func(context.Context, *redlock.Lock) error { return nil }),
+				redlock.ErrInvalid)
+			if nodes := c.Nodes(t.Context()); nodes != nil || c.ClockOffset() != 0 {
+				t.Errorf("nodes %v, offset %v; want none", nodes, c.ClockOffset())
+			}
+			wantIs(t, c.Close())
+		})
+	}
+}
+
+func TestNodesAfterClose(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 3, func(r *rig) {
+		u := r.user(redlock.Config{})
+		r.wantIs(u.Close())
+		for _, n := range u.Nodes(r.Context()) {
+			r.wantIs(n.Err, redlock.ErrClosed)
+		}
+	})
+}
+
+// A node that Admit or Nodes has found to be back is back for everybody at once.
+func TestANodeThatWasFoundToBeBackIsAskedAtOnce(t *testing.T) {
+	t.Parallel()
+	for what, find := range map[string]func(*user) error{
+		"Admit": func(u *user) error { return u.Admit(context.Background()) },
+		"Nodes": func(u *user) error { return u.Nodes(context.Background())[0].Err },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, 3, func(r *rig) {
+				u := r.user(redlock.Config{})
+				r.warm(u)
+				for _, n := range r.nodes[:2] {
+					n.Faults().Down(true)
+				}
+				for range 20 { // probes come at growing intervals
+					r.wantIs(r.try(u, "k"), redlock.ErrNoQuorum)
+					time.Sleep(100 * time.Millisecond)
+				}
+				for _, n := range r.nodes[:2] {
+					n.Faults().Down(false)
+				}
+				r.wantIs(find(u))
+				r.take(u, "k")
+			})
+		})
+	}
+}
+
 func TestDoWithoutAFunction(t *testing.T) {
 	t.Parallel()
 	inBubble(t, 3, func(r *rig) {

@@ -85,15 +85,19 @@ type NodeStatus struct {
 	MaxTTL        time.Duration // the largest of all its users, as it has it; 0: of none
 	GuardOff      bool          // the restart guard is off, or the node has no INFO to support it
 	Warnings      []string      // what an operator should know
-	Err           error         // a *NodeError: it does not answer, or why it gives no vote
+	Err           error         // a *NodeError: it does not answer, or why it gives no vote, or ErrClosed
 }
 
 // Nodes asks every node how it is. It blocks until all have answered, at most NodeTimeout, or
 // until ctx ends. A node that was never spoken to begins to wait for its vote by this.
 func (c *Client) Nodes(ctx context.Context) []NodeStatus {
+	if c == nil || c.engine == nil {
+		return nil
+	}
 	if ctx == nil {
 		ctx = context.Background()
 	}
+	closed := c.isClosed()
 	var all []NodeStatus
 	reports := c.engine.Survey(ctx)
 	for i, r := range reports {
@@ -103,6 +107,9 @@ func (c *Client) Nodes(ctx context.Context) []NodeStatus {
 		if r.Err != nil {
 			s.Err = &NodeError{Node: s.Node, Op: "vote", Err: explain(r.Err)}
 		}
+		if closed {
+			s.Err = &NodeError{Node: s.Node, Op: "vote", Err: ErrClosed}
+		}
 		all = append(all, s)
 	}
 	return all
@@ -111,6 +118,9 @@ func (c *Client) Nodes(ctx context.Context) []NodeStatus {
 // ClockOffset is how far this machine's wall clock is behind those of the nodes, at the median:
 // add it to time.Now to get the quorum's time. It is 0 until a majority has answered once.
 func (c *Client) ClockOffset() time.Duration {
+	if c == nil || c.engine == nil {
+		return 0
+	}
 	offset, _ := c.engine.Offset()
 	return offset
 }

@@ -58,6 +58,9 @@ func WithoutRenewal() LockOption {
 
 // options puts the options together and checks them.
 func (c *Client) options(opts []LockOption) (lockOptions, error) {
+	if c == nil || c.engine == nil {
+		return lockOptions{}, errNotMade
+	}
 	if len(opts) == 0 { // New has checked these
 		return lockOptions{ttl: c.cfg.TTL, renewEvery: c.cfg.RenewEvery}, nil
 	}
