@@ -54,7 +54,7 @@ func TestOnesOwnClientsOfAnyKind(t *testing.T) {
 			// Its key ended while it stood still. Without waiting for the next, two nodes in a row
 			// would lose theirs within one renewal.
 			r.must(r.Nodes[0].Unpause())
-			r.everywhere("k")
+			r.everywhere(b, "k")
 			r.must(r.Nodes[1].Kill(), r.Nodes[1].Start())
 			if s.rival(r, b, 2*ttl) {
 				t.Error("the rival has it")

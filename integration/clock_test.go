@@ -30,16 +30,9 @@ func TestAMinorityWithSteppedClocksCostsNoLock(t *testing.T) {
 			if next.Token() <= s.first.Token() {
 				t.Errorf("token %d after %d", next.Token(), s.first.Token())
 			}
-			r.everywhere("k")
+			r.everywhere(b, "k")
 			each(r, 2, r.Nodes, func(n *Node) error { return n.StepClock(-step) }) // put right again
-			r.within(5*ttl, "all nodes vote again", func() bool {
-				for _, n := range b.Nodes(t.Context()) {
-					if n.Err != nil {
-						return false
-					}
-				}
-				return true
-			})
+			r.answering(b)
 			r.free(next)
 		})
 	}

@@ -119,7 +119,7 @@ func playPlant(w *witness, cfg redlock.Config) {
 	if !ok {
 		w.Fatal("the first has no lock")
 	}
-	w.everywhere("k")
+	w.everywhere(b, "k")
 	w.must(toA[2].Cut())
 	w.do(1, "DEL", "k") // a minority may lose it
 

@@ -56,7 +56,7 @@ func TestReadOnly(t *testing.T) {
 	r := on(t, 5, WithConfig("min-replicas-max-lag 1"))
 	c := r.admitted(redlock.Config{})
 	l := r.take(c, "held")
-	r.everywhere("held")
+	r.everywhere(c, "held")
 	r.do(1, "REPLICAOF", "127.0.0.1", 1) // of nobody
 	r.free(r.take(c, "one is a replica"))
 	r.held(l)

@@ -61,7 +61,7 @@ func TestAHolderCutFromAMinorityHoldsOn(t *testing.T) {
 			r.quick(a, 20) // at the speed of the healthy three
 			each(r, 2, ways, (*Way).Heal)
 			r.must(s.first.Extend(t.Context()))
-			r.everywhere("k") // again
+			r.everywhere(b, "k") // again
 			r.free(s.first)
 			r.gone(2*ttl, "k")
 		})

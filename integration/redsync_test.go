@@ -135,6 +135,7 @@ func TestRedlockAndRedsyncUnderFaults(t *testing.T) {
 				r.free(l)
 				if i == 2 && fault.end != nil {
 					each(r, 2, r.Nodes, fault.end)
+					r.answering(ours)
 				}
 				if i >= 2 {
 					r.must(<-unlocked)

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -214,12 +215,29 @@ func (r *rig) keys(name string) []string {
 	return keys
 }
 
-// everywhere waits until all nodes have a key of the name. A busy node may answer a lock's round too
-// late, and gets the key with the next renewal: until then the lock cannot lose any two of five.
-func (r *rig) everywhere(name string) {
+// everywhere waits until all nodes have a lock, as c sees them, and not one that is about to end. A
+// busy node may answer a lock's round too late, and gets the key with the next renewal; one that
+// stood still may have an old key. Until then the lock cannot lose any two of five.
+func (r *rig) everywhere(c *redlock.Client, name string) {
 	r.Helper()
-	r.within(20*time.Second, fmt.Sprintf("all nodes have %q", name),
-		func() bool { return !slices.Contains(r.keys(name), "") })
+	r.within(20*time.Second, fmt.Sprintf("all nodes have %q", name), func() bool {
+		status, err := c.Inspect(r.Context(), name)
+		if err != nil || status.Votes < status.Nodes {
+			return false
+		}
+		byLeft := func(a, b redlock.NodeLock) int { return cmp.Compare(a.Remaining, b.Remaining) }
+		least, most := slices.MinFunc(status.PerNode, byLeft), slices.MaxFunc(status.PerNode, byLeft)
+		return least.Remaining >= most.Remaining/2
+	})
+}
+
+// answering waits until all nodes answer c again, and vote.
+func (r *rig) answering(c *redlock.Client) {
+	r.Helper()
+	r.within(20*time.Second, "all nodes answer, and vote", func() bool {
+		return !slices.ContainsFunc(c.Nodes(r.Context()),
+			func(n redlock.NodeStatus) bool { return n.Err != nil })
+	})
 }
 
 // gone wants no node to have a key of the name for long: a release returns with a majority.
@@ -265,7 +283,7 @@ type struggle struct {
 func (r *rig) contest(c *redlock.Client, name string) *struggle {
 	r.Helper()
 	s := &struggle{first: r.take(c, name)}
-	r.everywhere(name)
+	r.everywhere(c, name)
 	return s
 }
 
