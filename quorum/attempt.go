@@ -155,15 +155,20 @@ func (a *attempt) answer(r *request, got answer) {
 		news.Sure = 1 << r.node
 	}
 	onLate := a.onLate
-	if a.over {
+	var needed []*request
+	switch {
+	case a.over:
 		a.engine.count.Late.Add(1)
-	} else if Decide(a.votes) != Undecided {
+	case Decide(a.votes) != Undecided:
 		select {
 		case a.wake <- struct{}{}:
 		default:
 		}
+	default:
+		needed = a.needed()
 	}
 	a.mu.Unlock()
+	a.engine.fetch(needed)
 	a.engine.votes(int(r.node), vote.Kind != Failed)
 	if onLate != nil {
 		onLate(news)
@@ -171,6 +176,25 @@ func (a *attempt) answer(r *request, got answer) {
 	if void != 0 {
 		a.takeBack(void)
 	}
+}
+
+// needed are the messages that only nodes behind the front have not answered. Called with a.mu held.
+func (a *attempt) needed() (needed []*request) {
+	var pending Set
+	for i := range a.ballots {
+		if a.ballots[i].out != nil {
+			pending |= 1 << i
+		}
+	}
+	if !a.engine.front.waitsBehind(pending) {
+		return nil
+	}
+	for i := range a.ballots {
+		if pending.Has(i) {
+			needed = append(needed, a.ballots[i].out)
+		}
+	}
+	return needed
 }
 
 // revoke takes votes back that another node's answer made void: it told of a larger MaxTTL than was

@@ -99,6 +99,10 @@ func (l *lane) hurry(r *request) {
 	if l.departs.IsZero() {
 		return
 	}
+	if r.urgent {
+		l.departs = time.Time{}
+		return
+	}
 	switch r.command.Script {
 	case script.Acquire, script.Release, script.Extend, script.Inspect:
 		now := time.Now()
@@ -143,15 +147,32 @@ func (e *Engine) votes(i int, given bool) {
 	for _, other := range e.lanes {
 		if !e.front.has(other.index) && !other.mute.Load() && !other.isFailing() {
 			e.front.swap(other.index, i)
-			other.leaveNow()
+			other.leaveNow(nil)
 			return
 		}
 	}
 }
 
-// leaveNow lets the lane go, if it waits for its time.
-func (l *lane) leaveNow() {
+// waitsBehind reports whether of the nodes that have not answered all are behind. If it is not
+// decided then, they are to be fetched: one of the front has found the lock in other hands, or has
+// failed.
+func (f *front) waitsBehind(pending Set) bool {
+	return pending != 0 && f.load.Load() && pending&Set(f.lanes.Load()) == 0
+}
+
+// fetch lets these messages go, and what they have to wait for.
+func (e *Engine) fetch(requests []*request) {
+	for _, r := range requests {
+		e.lanes[r.node].leaveNow(r)
+	}
+}
+
+// leaveNow lets the lane go, if it waits for its time, and r, if not nil, when its turn comes.
+func (l *lane) leaveNow(r *request) {
 	l.mu.Lock()
+	if r != nil {
+		r.urgent = true
+	}
 	l.departs = time.Time{}
 	begin := l.board()
 	l.mu.Unlock()

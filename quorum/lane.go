@@ -35,6 +35,7 @@ type request struct {
 	// Guarded by lane.mu.
 	sent     bool     // the node may have seen it
 	answered bool     // to was told
+	urgent   bool     // it is not to wait behind the front
 	next     *request // the following message about the same key, which waits for this one
 	tail     *request // on the one in lane.busy: the last of those that wait for it
 }

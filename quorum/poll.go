@@ -76,6 +76,7 @@ func (p *poll) send(asked, unknown Set, timeout time.Duration) {
 		switch {
 		case asked.Has(i):
 			p.tally.Pending++
+			p.answers[i].request = request{command: p.command, to: p, node: int32(i), deadline: deadline}
 		case unknown.Has(i):
 			p.tally.Failed++
 		default:
@@ -86,9 +87,7 @@ func (p *poll) send(asked, unknown Set, timeout time.Duration) {
 	// From the first submit on answers may come in: what follows reads nothing they change.
 	for i := range n {
 		if asked.Has(i) {
-			r := &p.answers[i].request
-			*r = request{command: p.command, to: p, node: int32(i), deadline: deadline}
-			p.engine.lanes[i].submit(r)
+			p.engine.lanes[i].submit(&p.answers[i].request)
 		}
 	}
 	if asked == 0 {
@@ -146,7 +145,12 @@ func (p *poll) answer(r *request, got answer) {
 	decides := !p.over && (p.tally.Pending == 0 || p.enough(p.tally))
 	p.over = p.over || decides
 	completes := p.tally.Pending == 0
+	var needed []*request
+	if !p.over {
+		needed = p.needed()
+	}
 	p.mu.Unlock()
+	p.engine.fetch(needed)
 	if err != nil {
 		p.engine.votes(int(r.node), false)
 	}
@@ -156,6 +160,25 @@ func (p *poll) answer(r *request, got answer) {
 	if completes && p.complete != nil {
 		p.complete(p)
 	}
+}
+
+// needed are the messages that only nodes behind the front have not answered. Called with p.mu held.
+func (p *poll) needed() (needed []*request) {
+	var pending Set
+	for i := range p.answers {
+		if a := &p.answers[i]; a.reply.Letter == 0 && a.err == nil {
+			pending |= 1 << i
+		}
+	}
+	if !p.engine.front.waitsBehind(pending) {
+		return nil
+	}
+	for i := range p.answers {
+		if pending.Has(i) {
+			needed = append(needed, &p.answers[i].request)
+		}
+	}
+	return needed
 }
 
 // sum is the tally and the errors so far.

@@ -154,6 +154,31 @@ func TestUnderLoadANodeThatIsOfNoUseIsNotWaitedForLong(t *testing.T) {
 	}
 }
 
+// A rival's keys lie on a node in front, or on two behind: a majority is free all the same.
+func TestUnderLoadAFewKeysOfARivalAreNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 5, func(r *rig) {
+		u := r.user(redlock.Config{})
+		load := r.load(u, 20*time.Microsecond)
+		for first := range 5 {
+			for _, n := range []*fakenode.Node{r.nodes[first], r.nodes[(first+1)%5]} {
+				n.Set("k", "another's", time.Hour)
+			}
+			for range 5 {
+				began := time.Now()
+				l := r.take(u, "k")
+				r.wantTook(began, 0, 8*time.Millisecond)
+				r.wantIs(l.Unlock(r.Context()))
+				r.wantTook(began, 0, 16*time.Millisecond)
+			}
+			for _, n := range r.nodes {
+				n.Delete("k")
+			}
+		}
+		load.end()
+	})
+}
+
 // What is to stay for a while after Unlock stays on all nodes.
 func TestUnderLoadAMinHoldIsOnAllNodes(t *testing.T) {
 	t.Parallel()
