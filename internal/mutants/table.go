@@ -114,7 +114,7 @@ var All = []Mutant{
 		Package: lock, Run: "UnderLoadANode"},
 	{Name: "who gives no vote stays in front",
 		Rule: "a lane in front gives votes", File: "quorum/front.go",
-		Old: "e.front.swap(other.index, i)\n\t\t\tother.leaveNow()", New: "_ = i",
+		Old: "e.front.swap(other.index, i)\n\t\t\tother.leaveNow(nil)", New: "_ = i",
 		Package: lock, Run: "UnderLoadANode"},
 	{Name: "those behind are not fetched",
 		Rule: "who needs the votes behind the front does not wait for their time", File: "quorum/front.go",
