@@ -83,15 +83,21 @@ func playRelease(w *witness, cfg redlock.Config) {
 	w.looks(0, first)
 }
 
-// playExtend: a majority forgets the lock while it is held, and votes again later.
+// playExtend: a majority forgets the lock while it is held, and votes again later. The holder prolongs
+// it once before that: later it could get some of them back before the rival has all.
 func playExtend(w *witness, cfg redlock.Config) {
 	a, b := w.open(cfg), w.open(cfg)
-	first, ok := w.gains(0, a)
+	first, ok := w.gains(0, a, redlock.WithoutRenewal())
 	if !ok {
 		w.Fatal("the first has no lock")
 	}
 	w.do(3, "FLUSHALL")
+	forgot, extended := time.Now(), false
 	w.within(4*cfg.TTL, "the rival has it", func() bool {
+		if !extended && time.Since(forgot) > cfg.TTL*2/3 {
+			extended = true
+			_ = first.Extend(w.Context())
+		}
 		_, ok := w.gains(1, b, redlock.WithoutRenewal())
 		return ok
 	})
