@@ -17,7 +17,7 @@ import (
 // It blocks until the nodes have answered, at most NodeTimeout, and at most until ctx ends. The
 // error joins a NodeError for each node that was not admitted; the others are.
 func (c *Client) Admit(ctx context.Context, nodes ...string) error {
-	if c == nil || c.engine == nil {
+	if !c.made() {
 		return during("admit", "", errNotMade)
 	}
 	if ctx == nil {

@@ -132,7 +132,7 @@ func (c *Client) misdated(started clock.Reading) bool {
 
 // begin enters a call that Close waits for. The caller ends it with c.calls.Done.
 func (c *Client) begin(ctx context.Context, op, name string) error {
-	if c == nil || c.engine == nil {
+	if !c.made() {
 		return during(op, name, errNotMade)
 	}
 	if ctx == nil {
@@ -143,6 +143,9 @@ func (c *Client) begin(ctx context.Context, op, name string) error {
 	}
 	return c.enter(ctx, op, name)
 }
+
+// made reports whether New made the Client, and not somebody else by its type.
+func (c *Client) made() bool { return c != nil && c.engine != nil }
 
 // errNotMade is of a Client that New did not make.
 var errNotMade = invalid("the Client was not made by New")
@@ -167,7 +170,7 @@ func (c *Client) enter(ctx context.Context, op, name string) error {
 // Keys on nodes that could not be reached end by their TTL. Calling it again is fine and gives the
 // same result.
 func (c *Client) Close() error {
-	if c == nil || c.engine == nil {
+	if !c.made() {
 		return nil // there is nothing
 	}
 	c.mu.Lock()

@@ -31,7 +31,7 @@ func init() {
 	door.Engine = func(client any) *quorum.Engine { return client.(*Client).engine }
 	door.Open = func(client any) door.Access {
 		c, _ := client.(*Client)
-		if c == nil || c.engine == nil {
+		if !c.made() {
 			return door.Access{}
 		}
 		return c.access()

@@ -100,7 +100,7 @@ func (c *Client) Resume(ctx context.Context, text string, opts ...LockOption) (*
 		return nil, during("resume", "", err)
 	}
 	name := string(h.Name)
-	if c == nil || c.engine == nil {
+	if !c.made() {
 		return nil, during("resume", name, errNotMade)
 	}
 	if string(h.Prefix) != c.cfg.Prefix {

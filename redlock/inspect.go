@@ -91,7 +91,7 @@ type NodeStatus struct {
 // Nodes asks every node how it is. It blocks until all have answered, at most NodeTimeout, or
 // until ctx ends. A node that was never spoken to begins to wait for its vote by this.
 func (c *Client) Nodes(ctx context.Context) []NodeStatus {
-	if c == nil || c.engine == nil {
+	if !c.made() {
 		return nil
 	}
 	if ctx == nil {
@@ -118,7 +118,7 @@ func (c *Client) Nodes(ctx context.Context) []NodeStatus {
 // ClockOffset is how far this machine's wall clock is behind those of the nodes, at the median:
 // add it to time.Now to get the quorum's time. It is 0 until a majority has answered once.
 func (c *Client) ClockOffset() time.Duration {
-	if c == nil || c.engine == nil {
+	if !c.made() {
 		return 0
 	}
 	offset, _ := c.engine.Offset()

@@ -58,7 +58,7 @@ func WithoutRenewal() LockOption {
 
 // options puts the options together and checks them.
 func (c *Client) options(opts []LockOption) (lockOptions, error) {
-	if c == nil || c.engine == nil {
+	if !c.made() {
 		return lockOptions{}, errNotMade
 	}
 	if len(opts) == 0 { // New has checked these
