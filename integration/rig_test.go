@@ -135,18 +135,25 @@ func (r *rig) refused(c *redlock.Client, name string, want error) *redlock.Round
 	return round
 }
 
-// says wants at least so many nodes to say these words.
-func (r *rig) says(round *redlock.RoundError, least int, words string) {
+// says wants that the lock is refused without a quorum, and at least so many nodes say these words. A
+// node that was just given another state may answer late, or be kept from asking by its last error
+// until it is probed, so it is asked again until then; each time the lock must be refused.
+func (r *rig) says(c *redlock.Client, name string, least int, words string) *redlock.RoundError {
 	r.Helper()
-	n := 0
-	for _, e := range round.Errs {
-		if strings.Contains(e.Error(), words) {
-			n++
+	var round *redlock.RoundError
+	if !r.becomes(10*time.Second, func() bool {
+		round = r.refused(c, name, redlock.ErrNoQuorum)
+		n := 0
+		for _, e := range round.Errs {
+			if strings.Contains(e.Error(), words) {
+				n++
+			}
 		}
+		return n >= least
+	}) {
+		r.Fatalf("fewer than %d nodes say %q: %v", least, words, round)
 	}
-	if n < least {
-		r.Errorf("%d nodes say %q, want at least %d: %v", n, words, least, round)
-	}
+	return round
 }
 
 // quick takes and frees so many locks, and wants that no node which gives no answer was waited for:
