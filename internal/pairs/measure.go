@@ -36,8 +36,10 @@ func measure(ctx context.Context, lib library, callers int, span time.Duration) 
 	var wg sync.WaitGroup
 	for caller := range callers {
 		wg.Go(func() {
-			// As many names as a service has, not a new one for each pair: registers stay.
-			name := fmt.Sprintf("pair/%d/%d", callers, caller)
+			// As many names as a service has, not a new one for each pair: registers stay. Each
+			// library has its own: with fail-fast redsync leaves keys to end by themselves, and who
+			// came next would find them.
+			name := fmt.Sprintf("pair/%s/%d/%d", lib.name, callers, caller)
 			for time.Since(began) < span {
 				if err := lib.pair(ctx, name); err != nil {
 					failed.Add(1)
