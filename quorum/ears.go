@@ -29,6 +29,8 @@ type Ear struct {
 	closed  bool
 	leaving *time.Timer // once closed: ends the subscription, unless somebody listens again
 	crowd   int         // how many listened when it was counted; 0: not known
+	had     bool        // see Keep
+	told    string      // the owner token whose release Freed last told of; "": not known
 	counted time.Time
 }
 
@@ -105,6 +107,44 @@ func (ear *Ear) Crowd() int {
 	ear.ears.mu.Lock()
 	defer ear.ears.mu.Unlock()
 	return ear.crowd
+}
+
+// Keep says that this process got the lock while it listened; Had tells the next ear of the name, for
+// as long as the subscription stays.
+func (ear *Ear) Keep() {
+	ear.ears.mu.Lock()
+	defer ear.ears.mu.Unlock()
+	ear.had = true
+}
+
+// Had reports whether the process has had the lock while it listened.
+func (ear *Ear) Had() bool {
+	ear.ears.mu.Lock()
+	defer ear.ears.mu.Unlock()
+	return ear.had
+}
+
+// Told is the owner token whose release Freed told of last; "" where it is not known.
+func (ear *Ear) Told() string {
+	ear.ears.mu.Lock()
+	defer ear.ears.mu.Unlock()
+	return ear.told
+}
+
+// Recount asks a node anew how many listen. It does not block: Crowd tells later.
+func (ear *Ear) Recount() {
+	s := ear.ears
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ear.closed || s.closed {
+		return
+	}
+	for i := range s.listeners {
+		if ear.listens.Has(i) {
+			s.count(ear, i)
+			return
+		}
+	}
 }
 
 // Await says by which owner token the lock is held at present. Of its release, what one node tells
@@ -226,7 +266,7 @@ func (s *ears) hear(i int, h Heard) {
 // subscribed reports whether the ear is ready by it. Called with ears.mu held.
 func (ear *Ear) subscribed(i, quorum int) (isReady bool) {
 	if ear.known.Has(i) {
-		ear.signal() // back after a break, in which a message may have been missed
+		ear.signal("") // back after a break, in which a message may have been missed
 	}
 	ear.known |= 1 << i
 	ear.listens |= 1 << i
@@ -252,7 +292,7 @@ func (ear *Ear) published(i int, token string, quorum int) {
 	told.by |= 1 << i
 	switch {
 	case told.by.Len() == quorum:
-		ear.signal()
+		ear.signal(token)
 	case told == &ear.holder && told.by.Len() == 1:
 		ear.startGrace()
 	}
@@ -273,11 +313,13 @@ func (ear *Ear) graceOver() {
 	ear.ears.mu.Lock()
 	defer ear.ears.mu.Unlock()
 	if n := ear.holder.by.Len(); !ear.closed && n > 0 && n < ear.ears.engine.Quorum() {
-		ear.signal()
+		ear.signal(ear.holder.token)
 	}
 }
 
-func (ear *Ear) signal() {
+// signal is called with ears.mu held.
+func (ear *Ear) signal(token string) {
+	ear.told = token
 	select {
 	case ear.freed <- struct{}{}:
 	default:

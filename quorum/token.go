@@ -3,12 +3,39 @@ package quorum
 import (
 	"crypto/rand"
 	"encoding/base64"
+	"strconv"
 	"strings"
 )
 
 // tokenMark begins every owner token of ours, so that those of other libraries on the same keys
 // can be told apart.
 const tokenMark = "ql1:"
+
+// rankMark stands before the rank in an owner token.
+const rankMark = '.'
+
+// NewRankedToken is NewToken for an attempt of a waiter with a rank: that of how many others were to
+// ask before it. Whoever hears of its release knows by that how many are not before it any more.
+func NewRankedToken(identity string, rank int) string {
+	return NewToken(identity) + string(rankMark) + strconv.Itoa(rank)
+}
+
+// Unranked stands for the rank of an owner token that has none.
+const Unranked = -1
+
+// Rank is that of an owner token, or Unranked.
+func Rank(token string) int {
+	random := randomPart(token)
+	at := strings.LastIndexByte(random, rankMark)
+	if at < 0 || !strings.HasPrefix(token, tokenMark) {
+		return Unranked
+	}
+	rank, err := strconv.Atoi(random[at+1:])
+	if err != nil || rank < 0 {
+		return Unranked
+	}
+	return rank
+}
 
 // NewToken makes an owner token: `ql1:<identity>/<random>`, with 128 random bits. Every attempt
 // takes a fresh one; with a token that outlives its attempt, a late release of the first attempt

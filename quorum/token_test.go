@@ -52,3 +52,26 @@ func TestIdentityDoesNotWinTies(t *testing.T) {
 		t.Errorf("against a larger random part: %s, want leads", standings[got])
 	}
 }
+
+func TestRankOfToken(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		identity, rank := rapid.String().Draw(t, "identity"), rapid.IntRange(0, 1<<20).Draw(t, "rank")
+		token := quorum.NewRankedToken(identity, rank)
+		if got := quorum.Rank(token); got != rank {
+			t.Fatalf("%q has rank %d, want %d", token, got, rank)
+		}
+		if got := quorum.Identity(token); got != identity {
+			t.Fatalf("%q names %q, want %q", token, got, identity)
+		}
+		if got := quorum.Rank(quorum.NewToken(identity)); got != quorum.Unranked {
+			t.Fatalf("a token without a rank has rank %d", got)
+		}
+	})
+	for _, foreign := range []string{"", ".", ".3", "ql1:", "ql1:x.3/a", "ql1:x/a.", "ql1:x/a.-1",
+		"ql1:x/a.b", "ql1:x/a.99999999999999999999", "other/one.3", "2TaKcUxUJs6bG4lLwhh5DQ==.3"} {
+		if got := quorum.Rank(foreign); got != quorum.Unranked {
+			t.Errorf("Rank(%q) = %d, want none", foreign, got)
+		}
+	}
+}

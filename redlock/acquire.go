@@ -45,7 +45,7 @@ func (c *Client) tryOnce(
 	until := called.Add(takes)
 	how := window.Wait{By: until.Add(-takes / 2), Order: order} // the rest is for the try itself
 	return c.inTurn(ctx, name, how, func() (*Lock, error) {
-		return c.try(ctx, name, o, called, until)
+		return c.try(ctx, name, o, quorum.Unranked, called, until)
 	})
 }
 
@@ -100,15 +100,15 @@ func isSilence(err error) bool {
 	return silent > round.Nodes-round.Quorum
 }
 
-// try makes up to maxAttempts attempts, until then. called is when the user's call began, for the
-// observer.
+// try makes up to maxAttempts attempts, until then. rank is a waiter's, or Unranked; called is when
+// the user's call began, for the observer.
 func (c *Client) try(
-	ctx context.Context, name string, o lockOptions, called, until time.Time,
+	ctx context.Context, name string, o lockOptions, rank int, called, until time.Time,
 ) (*Lock, error) {
 	for attempt := 1; ; attempt++ {
 		asked := time.Now()
 		out := c.engine.Acquire(ctx, quorum.Claim{
-			Name: name, Token: quorum.NewToken(c.cfg.Identity), TTL: o.ttl, Until: until,
+			Name: name, Token: c.newToken(rank), TTL: o.ttl, Until: until,
 		})
 		if out.Verdict == quorum.Won {
 			l, err := c.newLock(ctx, name, o, out)
@@ -135,6 +135,14 @@ func (c *Client) try(
 			return nil, err
 		}
 	}
+}
+
+// newToken makes the owner token of an attempt.
+func (c *Client) newToken(rank int) string {
+	if rank == quorum.Unranked {
+		return quorum.NewToken(c.cfg.Identity)
+	}
+	return quorum.NewRankedToken(c.cfg.Identity, rank)
 }
 
 // pause waits for d and reports whether nothing came in between.

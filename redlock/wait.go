@@ -135,12 +135,15 @@ func (c *Client) waitFor(ctx context.Context, name string, o lockOptions) (*Lock
 		asked := time.Now()
 		l, err := c.inTurn(ctx, name, window.Wait{}, func() (*Lock, error) {
 			asked = time.Now()
-			return c.try(ctx, name, o, called, asked.Add(c.tryTakes(o)))
+			return c.try(ctx, name, o, w.rank.now(), called, asked.Add(c.tryTakes(o)))
 		})
 		took := time.Since(asked)
 		var round *RoundError
 		switch {
 		case err == nil:
+			if w.ear != nil {
+				w.ear.Keep()
+			}
 			return l, nil
 		case !errors.As(err, &round) || errors.Is(err, ErrClosed):
 			return nil, err
@@ -151,6 +154,7 @@ func (c *Client) waitFor(ctx context.Context, name string, o lockOptions) (*Lock
 			return nil, c.gaveUp(ctx, name, round)
 		}
 		c.lines.told(name, round)
+		w.rank.refused(!errors.Is(round, ErrHeld) || quorum.Rank(round.rival) != quorum.Unranked)
 		if w.round == 0 || took < w.round {
 			w.round = took
 		}
@@ -209,7 +213,8 @@ type waiter struct {
 	poll   time.Duration
 	pause  time.Duration
 	round  time.Duration // how long a try takes at the least
-	looked bool          // at one node
+	rank   rank
+	looked bool // at one node
 
 	// The lock changed hands and no release was heard, as holders free it that tell nobody: the pause
 	// between two tries; 0: it did not. And whose it was at the last try.
@@ -240,7 +245,13 @@ func (w *waiter) wait(ctx context.Context, last *RoundError) (*RoundError, bool)
 			return last, false
 		case woken == byRelease:
 			w.unheard = 0
-			return last, w.stagger(ctx)
+			taken, ended := w.giveWay(ctx, last)
+			if taken == nil {
+				return last, ended != byEnd
+			}
+			last = taken
+			w.client.lines.told(w.name, last)
+			continue
 		case woken == byReady || !listens || w.unheard > 0:
 			return last, true
 		}
@@ -258,6 +269,7 @@ func (w *waiter) wait(ctx context.Context, last *RoundError) (*RoundError, bool)
 // whose clock is wrong, or that missed the release, so the next time all are. That the holder's keys
 // were renewed only a majority can say in any case.
 func (w *waiter) stillHeld(ctx context.Context, last *RoundError, ends time.Time) *RoundError {
+	w.ear.Recount()
 	still := *last // others may have the pointer
 	if still.Remaining = time.Until(ends); still.Remaining > 0 && !w.looked {
 		w.looked = true
@@ -350,30 +362,57 @@ func (w *waiter) sleep(ctx context.Context, last *RoundError) wakening {
 	return byEnd
 }
 
-// roundsEach is how many rounds long a waiter may stand back, for each of the others: the next
-// holder needs two, to take and to free, and the others' tries are to fall between them. With none,
-// 16 processes in a line handed over 183 times a second by 66 commands each; with one 260 by 42, with
-// two 378 by 31, with four 429 by 25, and more gained no more.
-const roundsEach = 4
-
-// mostStagger bounds how long a waiter stands back for others.
-const mostStagger = 250 * time.Millisecond
-
-// stagger lets the waiters of all processes, who hear of a release at the same moment, ask at
-// different ones. Without it they all ask at once, split the votes, and each release costs tries of
-// all of them. It returns false when ctx or the client ended.
-func (w *waiter) stagger(ctx context.Context) bool {
-	others := w.ear.Crowd() - 1
-	if others <= 0 || w.round <= 0 {
-		return true
+// giveWay lets those go first whose rank is before the waiter's, after a release. It returns nil if
+// the waiter is to ask now, else what last becomes, because one of them has the lock by now; and byEnd
+// if ctx or the client ended.
+func (w *waiter) giveWay(ctx context.Context, last *RoundError) (*RoundError, wakening) {
+	for {
+		w.rank.heard(quorum.Rank(w.ear.Told()), w.ear.Crowd(), w.ear.Had())
+		woken := byClock
+		if span := w.rank.standBack(w.round); span > 0 {
+			woken = w.listen(ctx, span)
+		}
+		switch woken {
+		case byRelease: // one of them has had it
+			continue
+		case byEnd:
+			return nil, byEnd
+		}
+		var taken *RoundError
+		if w.rank.ahead > 0 {
+			taken = w.taken(ctx, last)
+		}
+		w.rank.come = taken == nil
+		return taken, byClock
 	}
-	span := min(mostStagger, time.Duration(others)*roundsEach*min(w.round, mostStagger))
-	if !w.client.pause(ctx, rand.N(span)) {
-		return false
-	}
-	select { // of a release meanwhile: the try that comes now is its answer, too
+}
+
+// listen waits for the next release, for d at most.
+func (w *waiter) listen(ctx context.Context, d time.Duration) wakening {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
 	case <-w.ear.Freed():
-	default:
+		return byRelease
+	case <-timer.C:
+		return byClock
+	case <-ctx.Done():
+	case <-w.client.done:
 	}
-	return true
+	return byEnd
+}
+
+// taken asks one node who has the lock after a release. It returns nil if that is nobody, the one who
+// has freed it, or not known: then those before the waiter are gone, or that node has missed something.
+func (w *waiter) taken(ctx context.Context, last *RoundError) *RoundError {
+	w.ear.Recount()
+	seen := w.client.engine.Look(ctx, w.name)
+	if seen.Err != nil || seen.Holder == "" || seen.Holder == last.rival {
+		return nil
+	}
+	next := w.client.roundError(last.Op, last.Name, nil)
+	next.kinds = []error{ErrHeld}
+	holder, _, left := quorum.Strongest([]quorum.Inspection{seen})
+	next.Holder, next.rival, next.Remaining = quorum.Identity(holder), holder, left
+	return next
 }

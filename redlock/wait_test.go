@@ -127,7 +127,7 @@ func TestWaitersStandBackForEachOther(t *testing.T) {
 				r.wantIs(l.Unlock(r.Context()))
 			})
 		}
-		time.Sleep(500 * time.Millisecond) // all listen, and none polls
+		time.Sleep(1500 * time.Millisecond) // all listen, and have counted each other since
 		before := r.nodes[0].Count("acquire")
 		r.wantIs(l.Unlock(r.Context()))
 		time.Sleep(delay / 4) // who asks as soon as it hears of it has asked by now
@@ -135,6 +135,85 @@ func TestWaitersStandBackForEachOther(t *testing.T) {
 			t.Errorf("%d of %d that wait asked at once", asked, waiters)
 		}
 		all.Wait()
+	})
+}
+
+// Those who wait all the time take the lock one after the other. At a release one of them asks for
+// it; the others ask one node who has it.
+func TestAHandOffCostsOneTry(t *testing.T) {
+	t.Parallel()
+	const replicas, rounds, delay, hold = 4, 50, time.Millisecond, 40 * time.Millisecond
+	inBubble(t, 5, func(r *rig) {
+		slow(delay, r.nodes...)
+		var all sync.WaitGroup
+		for range replicas {
+			u := r.user(redlock.Config{})
+			r.warm(u)
+			all.Go(func() {
+				for range rounds {
+					l, err := u.Lock(r.Context(), "k")
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					time.Sleep(hold)
+					r.wantIs(l.Unlock(r.Context()))
+				}
+			})
+		}
+		all.Wait()
+		// One takes it, and who had it asks once to find that; some meet at first.
+		handOffs := float64(replicas * rounds)
+		if tries := float64(r.nodes[0].Count("acquire")) / handOffs; tries > 2.3 {
+			t.Errorf("%.2f tries a hand-off, want 2", tries)
+		}
+		looks := 0
+		for _, n := range r.nodes {
+			looks += n.Count("inspect")
+		}
+		if per := float64(looks) / handOffs; per > replicas {
+			t.Errorf("%.2f looks a hand-off, want one of each that waits", per)
+		}
+	})
+}
+
+// Those before a waiter are gone: it has the lock after the time that was theirs.
+func TestWhoIsLetGoFirstNeedNotCome(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 5, func(r *rig) {
+		slow(time.Millisecond, r.nodes...)
+		first := r.user(redlock.Config{})
+		r.warm(first)
+		l := r.take(first, "k")
+		ctx, cancel := context.WithCancel(r.Context())
+		var gone sync.WaitGroup
+		for range 5 { // listen, and are cut off
+			u := r.user(redlock.Config{})
+			r.warm(u)
+			gone.Go(func() { _, _ = u.Lock(ctx, "k") })
+			time.Sleep(100 * time.Millisecond)
+			u.cut(true, 0, 1, 2, 3, 4)
+		}
+		b := r.user(redlock.Config{})
+		r.warm(b)
+		won := make(chan time.Time, 1)
+		go func() {
+			l, err := b.Lock(r.Context(), "k")
+			if err != nil {
+				t.Error(err)
+			} else {
+				r.wantIs(l.Unlock(r.Context()))
+			}
+			won <- time.Now()
+		}()
+		time.Sleep(100 * time.Millisecond)
+		freed := time.Now()
+		r.wantIs(l.Unlock(r.Context()))
+		if took := (<-won).Sub(freed); took > 100*time.Millisecond {
+			t.Errorf("it took %v, want the time of five others", took)
+		}
+		cancel()
+		gone.Wait()
 	})
 }
 

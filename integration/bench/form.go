@@ -111,7 +111,7 @@ type campaign struct {
 }
 
 // forms are what -form chooses from.
-var forms = []form{short, core, delayed, full()}
+var forms = []form{short, core, delayed, handed(), full()}
 
 // short has the first targets.
 var short = form{
@@ -155,6 +155,13 @@ var delayed = form{
 		{nodes: 5, callers: 64, delay: targetDelay},
 		{nodes: 5, callers: 512, delay: targetDelay},
 	},
+}
+
+// handed has the hand-offs of core, and nothing else of it.
+func handed() form {
+	f := core
+	f.name, f.limit, f.pairs, f.campaigns = "handoff", 8*time.Minute, nil, nil
+	return f
 }
 
 // full has all there is: core, the slow network, more nodes in trouble, held locks and ticks.

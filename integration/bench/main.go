@@ -4,6 +4,7 @@
 //	go run ./bench                # in integration/: the core, under ten minutes
 //	go run ./bench -form short    # the first targets, under 90 s
 //	go run ./bench -form delay    # lock + unlock with 1 ms and 20 ms of added delay
+//	go run ./bench -form handoff  # one name from holder to holder
 //	go run ./bench -form full     # all there is
 //	go run ./bench -out ../docs/benchmarks.md -svg ../docs/benchmarks.svg
 //
@@ -61,7 +62,7 @@ func main() {
 		endMember(err)
 	}
 	var s settings
-	name := flag.String("form", "core", "what to measure: short, core, delay, full")
+	name := flag.String("form", "core", "what to measure: short, core, delay, handoff, full")
 	flag.StringVar(&s.out, "out", "", "file to write the document to, in Markdown")
 	flag.StringVar(&s.svg, "svg", "", "file to write the chart to")
 	flag.StringVar(&s.command, "command", "go run ./bench "+strings.Join(os.Args[1:], " "),
