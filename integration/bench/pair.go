@@ -53,6 +53,7 @@ type contestant struct {
 const (
 	oursName = "quorumlock"
 	bareName = "bare scripts"
+	leanName = "bare scripts at a majority"
 )
 
 // oursIn is the name of ours on nodes with a trouble.
@@ -118,11 +119,15 @@ func (f *field) lineUp(ctx context.Context, cell pairCell, oneNode bool) ([]*con
 		line = append(line, c)
 	}
 	if cell.bare {
-		c, err := f.ceiling(ctx, nodes)
+		all, err := f.ceiling(ctx, bareName, nodes)
 		if err != nil {
 			return nil, err
 		}
-		line = append(line, c)
+		most, err := f.ceiling(ctx, leanName, nodes[:len(nodes)/2+1])
+		if err != nil {
+			return nil, err
+		}
+		line = append(line, all, most)
 	}
 	for _, t := range cell.troubles {
 		nodes, answering := f.stage.in(t)
@@ -182,17 +187,20 @@ func (f *field) library(ctx context.Context, p peer, name, place string,
 	})
 }
 
-func (f *field) ceiling(ctx context.Context, nodes redisproc.Nodes) (*contestant, error) {
-	return f.once(fmt.Sprintf("%s%d nodes", bareName, len(nodes)), func() (*contestant, error) {
+// ceiling makes a contestant of the bare scripts at these nodes.
+func (f *field) ceiling(
+	ctx context.Context, name string, nodes redisproc.Nodes,
+) (*contestant, error) {
+	return f.once(fmt.Sprintf("%s%d nodes", name, len(nodes)), func() (*contestant, error) {
 		b, err := bare.Open(ctx, nodes.Addrs())
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", bareName, err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		run := func(ctx context.Context, callers int, span time.Duration) (w work) {
 			w.pairs, w.err = b.Run(ctx, callers, span)
 			return w
 		}
-		return &contestant{name: bareName, nodes: nodes, run: run, close: b.Close}, nil
+		return &contestant{name: name, nodes: nodes, run: run, close: b.Close}, nil
 	})
 }
 

@@ -82,8 +82,9 @@ func (r *results) pairTable() table {
 			" background included. Commands are those that clients sent (a call of a script counts"+
 			" once, what the script calls does not), at all nodes that answer together; one call of"+
 			" ours may hold many locks. \"%s\" is the ceiling: the same scripts in the fullest calls,"+
-			" by a loop that decides nothing and waits for no other node.",
-			r.form.pairSpan, r.form.rounds, bareName),
+			" by a loop that decides nothing and waits for no other node; \"%s\" asks no more nodes than"+
+			" that, as ours does for the most part where many call at once (ADR 0012).",
+			r.form.pairSpan, r.form.rounds, bareName, leanName),
 		header: []string{"nodes", "callers", "library", "median/pair", "fastest", "slowest", "ours is",
 			"allocs", "bytes", "commands", "failed"},
 		words: []bool{false, false, true}}
