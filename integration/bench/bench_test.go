@@ -138,7 +138,7 @@ func TestFormsAreKnownByName(t *testing.T) {
 		}
 	}
 	_, err := formNamed("fill")
-	if err == nil || !strings.Contains(err.Error(), "short, core, delay, full") {
+	if err == nil || !strings.Contains(err.Error(), "short, core, delay, handoff, full") {
 		t.Errorf("got %v, want an error that names the forms there are", err)
 	}
 	var s settings
