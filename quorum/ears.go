@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"math/rand/v2"
 	"sync"
 	"time"
 )
@@ -131,15 +132,19 @@ func (ear *Ear) Told() string {
 	return ear.told
 }
 
-// Recount asks a node anew how many listen. It does not block: Crowd tells later.
+// countEvery is how far apart counts are that nobody began to listen for.
+const countEvery = 100 * time.Millisecond
+
+// Recount asks a node anew how many listen, if it was not asked just now. It does not block: Crowd
+// tells later.
 func (ear *Ear) Recount() {
 	s := ear.ears
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ear.closed || s.closed {
+	if ear.closed || s.closed || time.Since(ear.counted) < countEvery {
 		return
 	}
-	for i := range s.listeners {
+	for _, i := range rand.Perm(len(s.listeners)) { // any: one may be silent
 		if ear.listens.Has(i) {
 			s.count(ear, i)
 			return

@@ -86,15 +86,33 @@ func TestAnEarIsRememberedForAMoment(t *testing.T) {
 			t.Errorf("a crowd of %d, had: %v; want itself alone, that has not had it", ear.Crowd(), ear.Had())
 		}
 		ear.Keep()
+		other := l.nodes[0].Listen(func(quorum.Heard) {})
+		defer other.Close()
+		for _, n := range l.nodes[1:] {
+			o := n.Listen(func(quorum.Heard) {})
+			defer o.Close()
+			o.Subscribe("ql:free:k")
+		}
+		other.Subscribe("ql:free:k")
+		synctest.Wait()
+		ear.Recount() // it was counted just now
+		synctest.Wait()
+		if ear.Crowd() != 1 {
+			t.Errorf("a crowd of %d, want what was counted just now", ear.Crowd())
+		}
+		time.Sleep(200 * time.Millisecond)
 		ear.Recount()
 		synctest.Wait()
+		if ear.Crowd() != 2 {
+			t.Errorf("a crowd of %d, want 2", ear.Crowd())
+		}
 		ear.Close()
 		ear.Recount() // of a closed one: nothing
 		again := l.Overhear("k")
 		if again == nil {
 			t.Fatal("forgotten at once")
 		}
-		if again.Crowd() != 1 || !again.Had() {
+		if again.Crowd() != 2 || !again.Had() {
 			t.Errorf("a crowd of %d, had: %v; want what was kept", again.Crowd(), again.Had())
 		}
 		again.Close()

@@ -173,7 +173,7 @@ func (c *Client) outcomeError(op, name string, out quorum.Outcome) *RoundError {
 	case out.Verdict == quorum.Held:
 		e.kinds = []error{ErrHeld}
 	case out.Verdict == quorum.Split:
-		e.kinds = []error{ErrNoQuorum}
+		e.kinds, e.split = []error{ErrNoQuorum}, true
 		e.detail = "the votes are split between contenders"
 	case out.Unraised:
 		e.kinds = []error{ErrNoQuorum}

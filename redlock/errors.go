@@ -51,6 +51,7 @@ type RoundError struct {
 	kinds  []error // sentinels, then the context's error
 	detail string
 	rival  string // Holder's owner token, for those who wait
+	split  bool   // contenders have the votes between them
 }
 
 // Error says what happened, to which lock, and who holds it or which nodes failed.

@@ -20,7 +20,7 @@ const mostStandBack = 250 * time.Millisecond
 //
 // Nobody gives ranks out. Who is new draws one, who had the lock and waits again stands at the end,
 // and at a release all move up past the one who freed: its owner token says which rank it came with.
-// Those who met, because they had the same rank, draw anew. So the ranks of those who go on waiting
+// Who asked in its rank and met another one that has a rank draws anew. So the ranks of those who go on waiting
 // become different, and begin with none before the first, whatever they began with.
 type rank struct {
 	ahead int
@@ -54,7 +54,7 @@ func (r *rank) heard(freed, crowd int, had bool) {
 	r.drawn, r.met, r.ahead = true, false, min(r.ahead, others)
 }
 
-// standBack is for how long others go first, at most.
+// standBack is for how long others go first.
 func (r *rank) standBack(round time.Duration) time.Duration {
 	if r.ahead == 0 || round <= 0 {
 		return 0
@@ -66,11 +66,21 @@ func (r *rank) standBack(round time.Duration) time.Duration {
 	return mostStandBack/2 + rand.N(mostStandBack/2)
 }
 
-// refused says that a try did not get the lock. alike: somebody else's did that had a rank, or the
-// votes are split.
-func (r *rank) refused(alike bool) {
+// refused says that a try did not get the lock; alike: somebody else's did that had a rank, or the
+// votes are split. It reports whether the rank is to be drawn anew by that.
+func (r *rank) refused(alike bool) (met bool) {
 	if r.come && alike {
-		r.drawn, r.met = false, true
+		r.drawn, r.met, met = false, true, true
 	}
 	r.come = false
+	return met
+}
+
+// intruded says that one without a rank has the lock, after the time of those before was over. If
+// nobody has the first rank, that can go on for as long as such come; so one of two times somebody of
+// the crowd takes it.
+func (r *rank) intruded(crowd int) {
+	if rand.N(2*min(max(crowd, 1), 1<<20)) == 0 {
+		r.ahead = 0
+	}
 }

@@ -81,7 +81,9 @@ func TestWhoMeetDrawAnew(t *testing.T) {
 	drew := make(map[int]bool)
 	for range 200 {
 		r := rank{ahead: 0, drawn: true, come: true}
-		r.refused(true)
+		if !r.refused(true) {
+			t.Fatal("it met somebody, and does not draw")
+		}
 		r.heard(0, 5, true)
 		drew[r.ahead] = true
 	}

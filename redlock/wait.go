@@ -154,10 +154,7 @@ func (c *Client) waitFor(ctx context.Context, name string, o lockOptions) (*Lock
 			return nil, c.gaveUp(ctx, name, round)
 		}
 		c.lines.told(name, round)
-		w.rank.refused(!errors.Is(round, ErrHeld) || quorum.Rank(round.rival) != quorum.Unranked)
-		if w.round == 0 || took < w.round {
-			w.round = took
-		}
+		w.refused(round, took)
 		if last, again := w.wait(ctx, round); !again {
 			return nil, c.gaveUp(ctx, name, last)
 		}
@@ -214,7 +211,8 @@ type waiter struct {
 	pause  time.Duration
 	round  time.Duration // how long a try takes at the least
 	rank   rank
-	looked bool // at one node
+	freed  string // the release that the rank last moved up for
+	looked bool   // at one node
 
 	// The lock changed hands and no release was heard, as holders free it that tell nobody: the pause
 	// between two tries; 0: it did not. And whose it was at the last try.
@@ -233,24 +231,29 @@ func (w *waiter) close() {
 // known by then. Where only the clock wakes it, it first makes sure that something has changed: a
 // try costs two commands a node.
 func (w *waiter) wait(ctx context.Context, last *RoundError) (*RoundError, bool) {
-	listens := w.ear != nil && errors.Is(last, ErrHeld)
-	if w.doubts && listens && last.rival != w.rival {
+	if w.doubts && w.ear != nil && errors.Is(last, ErrHeld) && last.rival != w.rival {
 		w.unheard = pollUnheard
 	}
 	w.doubts = false
 	for {
+		listens := w.ear != nil && errors.Is(last, ErrHeld)
 		ends := time.Now().Add(last.Remaining)
 		switch woken := w.sleep(ctx, last); {
 		case woken == byEnd:
 			return last, false
 		case woken == byRelease:
 			w.unheard = 0
+			if told := w.ear.Told(); told != "" && told == w.freed && told != last.rival {
+				continue // more nodes told of what others have made use of since
+			}
 			taken, ended := w.giveWay(ctx, last)
 			if taken == nil {
 				return last, ended != byEnd
 			}
 			last = taken
 			w.client.lines.told(w.name, last)
+			// One node may be wrong: the next time all are asked, and soon.
+			w.poll, w.looked = pollFirst, true
 			continue
 		case woken == byReady || !listens || w.unheard > 0:
 			return last, true
@@ -362,29 +365,55 @@ func (w *waiter) sleep(ctx context.Context, last *RoundError) wakening {
 	return byEnd
 }
 
+// refused takes in that a try did not get the lock.
+func (w *waiter) refused(round *RoundError, took time.Duration) {
+	held := errors.Is(round, ErrHeld)
+	if (held || round.split) && (w.round == 0 || took < w.round) { // else it may have failed at once
+		w.round = took
+	}
+	met := round.split || held && quorum.Rank(round.rival) != quorum.Unranked
+	if w.rank.refused(met) {
+		w.ear.Recount() // there may be more than were known
+	}
+}
+
 // giveWay lets those go first whose rank is before the waiter's, after a release. It returns nil if
-// the waiter is to ask now, else what last becomes, because one of them has the lock by now; and byEnd
-// if ctx or the client ended.
+// the waiter is to ask now, else what last becomes, because one of them seems to have the lock by now;
+// and byEnd if ctx or the client ended.
 func (w *waiter) giveWay(ctx context.Context, last *RoundError) (*RoundError, wakening) {
-	for {
-		w.rank.heard(quorum.Rank(w.ear.Told()), w.ear.Crowd(), w.ear.Had())
-		woken := byClock
-		if span := w.rank.standBack(w.round); span > 0 {
-			woken = w.listen(ctx, span)
-		}
-		switch woken {
-		case byRelease: // one of them has had it
-			continue
+	w.hear()
+	until := time.Now().Add(w.rank.standBack(w.round))
+	for left := time.Until(until); left > 0; left = time.Until(until) {
+		switch w.listen(ctx, left) {
 		case byEnd:
 			return nil, byEnd
+		case byRelease: // one of them has had it
+			// Who comes in again and again without a rank does not begin the time anew.
+			if before := w.rank.ahead; w.hear() && w.rank.ahead != before {
+				until = time.Now().Add(w.rank.standBack(w.round))
+			}
 		}
-		var taken *RoundError
-		if w.rank.ahead > 0 {
-			taken = w.taken(ctx, last)
-		}
-		w.rank.come = taken == nil
-		return taken, byClock
 	}
+	var taken *RoundError
+	if w.rank.ahead > 0 {
+		taken = w.taken(ctx, last)
+	}
+	if taken != nil && quorum.Rank(taken.rival) == quorum.Unranked {
+		w.rank.intruded(w.ear.Crowd())
+	}
+	w.rank.come = taken == nil
+	return taken, byClock
+}
+
+// hear moves the rank up for the release that was heard last, once.
+func (w *waiter) hear() (news bool) {
+	told := w.ear.Told()
+	if told != "" && told == w.freed {
+		return false
+	}
+	w.freed = told
+	w.rank.heard(quorum.Rank(told), w.ear.Crowd(), w.ear.Had())
+	return true
 }
 
 // listen waits for the next release, for d at most.
@@ -402,12 +431,22 @@ func (w *waiter) listen(ctx context.Context, d time.Duration) wakening {
 	return byEnd
 }
 
-// taken asks one node who has the lock after a release. It returns nil if that is nobody, the one who
-// has freed it, or not known: then those before the waiter are gone, or that node has missed something.
+// leastLook is how long a look may take where rounds are short.
+const leastLook = 10 * time.Millisecond
+
+// taken asks one node who has the lock after the release that was heard last. It returns nil if that
+// is nobody, the one who has freed it, or not known soon: then those before the waiter are gone, or
+// that node has missed something.
 func (w *waiter) taken(ctx context.Context, last *RoundError) *RoundError {
 	w.ear.Recount()
+	ctx, cancel := context.WithTimeout(ctx, max(roundsEach*min(w.round, mostStandBack), leastLook))
+	defer cancel()
 	seen := w.client.engine.Look(ctx, w.name)
-	if seen.Err != nil || seen.Holder == "" || seen.Holder == last.rival {
+	freed := w.freed
+	if freed == "" {
+		freed = last.rival
+	}
+	if seen.Err != nil || seen.Holder == "" || seen.Holder == freed {
 		return nil
 	}
 	next := w.client.roundError(last.Op, last.Name, nil)
