@@ -165,7 +165,7 @@ func (a *attempt) answer(r *request, got answer) {
 		default:
 		}
 	default:
-		needed = a.needed()
+		needed = a.engine.front.needed(len(a.ballots), func(i int) *request { return a.ballots[i].out })
 	}
 	a.mu.Unlock()
 	a.engine.fetch(needed)
@@ -176,25 +176,6 @@ func (a *attempt) answer(r *request, got answer) {
 	if void != 0 {
 		a.takeBack(void)
 	}
-}
-
-// needed are the messages that only nodes behind the front have not answered. Called with a.mu held.
-func (a *attempt) needed() (needed []*request) {
-	var pending Set
-	for i := range a.ballots {
-		if a.ballots[i].out != nil {
-			pending |= 1 << i
-		}
-	}
-	if !a.engine.front.waitsBehind(pending) {
-		return nil
-	}
-	for i := range a.ballots {
-		if pending.Has(i) {
-			needed = append(needed, a.ballots[i].out)
-		}
-	}
-	return needed
 }
 
 // revoke takes votes back that another node's answer made void: it told of a larger MaxTTL than was

@@ -153,11 +153,28 @@ func (e *Engine) votes(i int, given bool) {
 	}
 }
 
-// waitsBehind reports whether of the nodes that have not answered all are behind. If it is not
-// decided then, they are to be fetched: one of the front has found the lock in other hands, or has
-// failed.
-func (f *front) waitsBehind(pending Set) bool {
-	return pending != 0 && f.load.Load() && pending&Set(f.lanes.Load()) == 0
+// needed are the messages of an undecided round of n nodes, if only nodes behind have not answered:
+// one of the front has found the lock in other hands, or has failed. pending is the message that node
+// i has not answered, or nil.
+func (f *front) needed(n int, pending func(i int) *request) (needed []*request) {
+	if !f.load.Load() {
+		return nil
+	}
+	lanes, waits := Set(f.lanes.Load()), false
+	for i := range n {
+		if pending(i) != nil {
+			if lanes.Has(i) {
+				return nil
+			}
+			waits = true
+		}
+	}
+	for i := 0; waits && i < n; i++ {
+		if r := pending(i); r != nil {
+			needed = append(needed, r)
+		}
+	}
+	return needed
 }
 
 // fetch lets these messages go, and what they have to wait for.

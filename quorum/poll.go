@@ -147,7 +147,12 @@ func (p *poll) answer(r *request, got answer) {
 	completes := p.tally.Pending == 0
 	var needed []*request
 	if !p.over {
-		needed = p.needed()
+		needed = p.engine.front.needed(len(p.answers), func(i int) *request {
+			if a := &p.answers[i]; a.reply.Letter == 0 && a.err == nil {
+				return &a.request
+			}
+			return nil
+		})
 	}
 	p.mu.Unlock()
 	p.engine.fetch(needed)
@@ -160,25 +165,6 @@ func (p *poll) answer(r *request, got answer) {
 	if completes && p.complete != nil {
 		p.complete(p)
 	}
-}
-
-// needed are the messages that only nodes behind the front have not answered. Called with p.mu held.
-func (p *poll) needed() (needed []*request) {
-	var pending Set
-	for i := range p.answers {
-		if a := &p.answers[i]; a.reply.Letter == 0 && a.err == nil {
-			pending |= 1 << i
-		}
-	}
-	if !p.engine.front.waitsBehind(pending) {
-		return nil
-	}
-	for i := range p.answers {
-		if pending.Has(i) {
-			needed = append(needed, &p.answers[i].request)
-		}
-	}
-	return needed
 }
 
 // sum is the tally and the errors so far.

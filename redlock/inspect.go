@@ -97,8 +97,15 @@ func (c *Client) Nodes(ctx context.Context) []NodeStatus {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	closed := c.isClosed()
 	var all []NodeStatus
+	if c.isClosed() { // nobody is asked any more
+		for i := range c.engine.Nodes() {
+			name := c.engine.NodeName(i)
+			all = append(all, NodeStatus{Node: name,
+				Err: &NodeError{Node: name, Op: "vote", Err: ErrClosed}})
+		}
+		return all
+	}
 	reports := c.engine.Survey(ctx)
 	for i, r := range reports {
 		s := NodeStatus{Node: c.engine.NodeName(i), Version: r.Version, Reachable: r.Reachable,
@@ -106,9 +113,6 @@ func (c *Client) Nodes(ctx context.Context) []NodeStatus {
 			MaxTTL: r.MaxTTL, GuardOff: r.GuardOff, Warnings: r.Warnings}
 		if r.Err != nil {
 			s.Err = &NodeError{Node: s.Node, Op: "vote", Err: explain(r.Err)}
-		}
-		if closed {
-			s.Err = &NodeError{Node: s.Node, Op: "vote", Err: ErrClosed}
 		}
 		all = append(all, s)
 	}

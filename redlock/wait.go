@@ -272,7 +272,6 @@ func (w *waiter) wait(ctx context.Context, last *RoundError) (*RoundError, bool)
 // whose clock is wrong, or that missed the release, so the next time all are. That the holder's keys
 // were renewed only a majority can say in any case.
 func (w *waiter) stillHeld(ctx context.Context, last *RoundError, ends time.Time) *RoundError {
-	w.ear.Recount()
 	still := *last // others may have the pointer
 	if still.Remaining = time.Until(ends); still.Remaining > 0 && !w.looked {
 		w.looked = true
@@ -289,6 +288,7 @@ func (w *waiter) stillHeld(ctx context.Context, last *RoundError, ends time.Time
 		}
 		return &still
 	}
+	w.ear.Recount()
 	seen, err := w.client.engine.InspectMost(ctx, w.name)
 	if err != nil {
 		return nil

@@ -127,7 +127,7 @@ func TestWaitersStandBackForEachOther(t *testing.T) {
 				r.wantIs(l.Unlock(r.Context()))
 			})
 		}
-		time.Sleep(1500 * time.Millisecond) // all listen, and have counted each other since
+		time.Sleep(6 * time.Second) // all listen, and have counted each other since
 		before := r.nodes[0].Count("acquire")
 		r.wantIs(l.Unlock(r.Context()))
 		time.Sleep(delay / 4) // who asks as soon as it hears of it has asked by now
@@ -187,12 +187,12 @@ func TestWaitersAreNotStarvedByOneWhoTriesAllTheTime(t *testing.T) {
 		r.warm(greedy)
 		for i := range 20 { // what they draw is different each time
 			name := fmt.Sprint("k", i)
-			ctx, cancel := context.WithTimeout(r.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(r.Context(), 15*time.Second)
 			var all, tries sync.WaitGroup
 			done := make(chan struct{})
 			l := r.take(greedy, name)
 			tries.Go(func() {
-				time.Sleep(1500 * time.Millisecond) // those who wait have counted each other
+				time.Sleep(6 * time.Second) // those who wait have counted each other
 				r.wantIs(l.Unlock(r.Context()))
 				for {
 					select {

@@ -14,7 +14,7 @@ import (
 // peer that sends such a command itself says so, and none of ours or the peers' scripts calls what
 // it says. CONFIG is left out: it is ours, to begin a count.
 var fromClients = []string{"evalsha", "eval", "info", "ping", "hello", "subscribe", "unsubscribe",
-	"client", "script"}
+	"pubsub", "client", "script"}
 
 // A commandCount is how often each command was called at the nodes.
 type commandCount map[string]int64

@@ -122,8 +122,9 @@ func (r *results) waitsOf(ctx context.Context, s *stage, p *peer) (all []waitSam
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	for round := range f.rounds {
-		h := &handoff{stage: s, crew: c, name: p.key("waiting", round)}
+	for range f.rounds {
+		// One name: what is said of a round's name after it would count for the next.
+		h := &handoff{stage: s, crew: c, name: p.key("waiting")}
 		sample, err := h.measureWaiting(ctx, f.waiting, f.waitSpan)
 		if err != nil {
 			return all, err

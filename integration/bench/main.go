@@ -156,8 +156,14 @@ func measure(
 	if r.pairs, err = measurePairs(ctx, s, f, say); err != nil {
 		return m, r, err
 	}
+	if r.delayed() {
+		far := pairCell{delay: targetDelay}
+		if r.farTrip, err = s.roundTrip(ctx, 50, far.dialer()); err != nil {
+			return m, r, err
+		}
+	}
 	if len(f.handoffs) > 0 {
-		if r.roundTrip, err = s.roundTrip(ctx); err != nil {
+		if r.roundTrip, err = s.roundTrip(ctx, 500, nil); err != nil {
 			return m, r, err
 		}
 		if err = r.measureHandoffs(ctx, s, say); err != nil {

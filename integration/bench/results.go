@@ -12,6 +12,7 @@ type results struct {
 	handoffs  []handoffResult
 	waits     []waitResult
 	roundTrip time.Duration // of a lone PING, around the hand-offs; 0: not measured
+	farTrip   time.Duration // of a lone PING with targetDelay added; 0: not measured
 	telling   time.Duration // from one process of a hand-off to another, through this one
 	elections []electionResult
 	holdings  []holdingResult

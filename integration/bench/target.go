@@ -107,8 +107,10 @@ func (r *results) pairTargets() []target {
 				limit = 1.05
 			}
 			got, ok := c.toIdeal(oursName)
+			far := float64(r.farTrip) / float64(targetDelay)
 			all = append(all, atMost(fmt.Sprintf("%s, %v of added delay: at most %gx the ideal",
-				countOf(c.cell.callers, "caller"), targetDelay, limit), limit, got, ok, times))
+				countOf(c.cell.callers, "caller"), targetDelay, limit), limit, got, ok, times).
+				within(far, r.farTrip > 0, "two lone PINGs, one after the other, over the same delay"))
 		}
 		for _, t := range c.cell.troubles {
 			if t.nodes() > 1 || t.isSlow() {
