@@ -43,11 +43,13 @@ func TestAMinorityWithSteppedClocksCostsNoLock(t *testing.T) {
 func TestAMajorityWithClocksSteppedForwardEndsTheLock(t *testing.T) {
 	t.Parallel()
 	r := on(t, 5, WithClock())
-	a, b := r.admitted(redlock.Config{}), r.open(redlock.Config{})
+	// A renewal between two of the steps would find a majority, and heal the rest: the next one is far.
+	const long = 4 * ttl
+	a, b := r.admitted(redlock.Config{TTL: long}), r.open(redlock.Config{TTL: long})
 	first := r.take(a, "k")
 	each(r, 3, r.Nodes, func(n *Node) error { return n.StepClock(time.Hour) })
-	r.lostWithin(ttl/3+ttl/4+2*time.Second, first)
-	second := r.takeWithin(4*ttl, b, "k")
+	r.lostWithin(long/3+long/4+2*time.Second, first)
+	second := r.takeWithin(4*long, b, "k")
 	if second.Token() <= first.Token() {
 		t.Errorf("token %d after %d", second.Token(), first.Token())
 	}

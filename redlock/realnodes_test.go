@@ -207,6 +207,9 @@ func checkStep(r *realRig, step time.Duration, stepped int) {
 	a, b := r.admitted(redlock.Config{}), r.open(redlock.Config{})
 	s := &struggle{first: r.take(a, "k")}
 	r.meets(b, "k")
+	// A renewal between two of the steps would find a majority, and heal the rest.
+	renewed := s.first.Until()
+	waitUntil(r.T, "it is renewed", func() bool { return !s.first.Until().Equal(renewed) })
 	for _, i := range upTo(stepped) {
 		r.must(r.servers[i].StepClock(step))
 	}
