@@ -50,6 +50,7 @@ type ears struct {
 	closed    bool
 	open      map[string]*Ear // by channel
 	listeners []Listener
+	opened    int // how often there were any: what those before say counts for nothing
 }
 
 // Listen begins to listen for releases of a name. One Ear per name may be open at a time. It does
@@ -182,8 +183,10 @@ func (s *ears) add(ear *Ear) {
 	if s.listeners == nil {
 		s.open = make(map[string]*Ear)
 		s.listeners = make([]Listener, len(s.engine.nodes))
+		s.opened++
+		opened := s.opened
 		for i, node := range s.engine.nodes {
-			s.listeners[i] = node.Listen(func(h Heard) { s.hear(i, h) })
+			s.listeners[i] = node.Listen(func(h Heard) { s.hear(opened, i, h) })
 		}
 	}
 	s.open[ear.channel] = ear
@@ -244,10 +247,13 @@ func (s *ears) closeListeners() {
 	s.listeners = nil
 }
 
-// hear takes in what node i told.
-func (s *ears) hear(i int, h Heard) {
+// hear takes in what node i told. A message may have been on its way when its listener was closed.
+func (s *ears) hear(opened, i int, h Heard) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.listeners == nil || opened != s.opened {
+		return
+	}
 	switch h.Kind {
 	case Broken:
 		for _, ear := range s.open {

@@ -2,10 +2,12 @@ package quorum_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/quorumlock/quorumlock/internal/fakenode"
 	"github.com/quorumlock/quorumlock/quorum"
 )
 
@@ -119,6 +121,76 @@ func TestAnEarIsRememberedForAMoment(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		if l.Overhear("k") != nil {
 			t.Error("still remembered after 3 s")
+		}
+	})
+}
+
+// A lateNode confirms subscriptions when the test lets it.
+type lateNode struct {
+	quorum.Node
+	tell []func(quorum.Heard)
+}
+
+func (n *lateNode) Listen(tell func(quorum.Heard)) quorum.Listener {
+	n.tell = append(n.tell, tell)
+	return deafListener{}
+}
+
+type deafListener struct{}
+
+func (deafListener) Subscribe(string)   {}
+func (deafListener) Unsubscribe(string) {}
+func (deafListener) Count(string)       {}
+func (deafListener) Close()             {}
+
+// Messages that were on their way when their listener was closed say nothing: neither to an engine
+// that is closed, nor to an ear that listens anew.
+func TestLateMessagesOfClosedListenersCountForNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &lab{t: t}
+		var nodes []quorum.Node
+		var late []*lateNode
+		for i := range 3 {
+			n := &lateNode{Node: fakenode.New(fmt.Sprintf("n%d", i+1))}
+			nodes, late = append(nodes, n), append(late, n)
+			l.nodes = append(l.nodes, n.Node.(*fakenode.Node))
+		}
+		l.start(nodes)
+		subscribed := quorum.Heard{Kind: quorum.Subscribed, Channel: "ql:free:k"}
+		isReady := func(ear *quorum.Ear) bool {
+			select {
+			case <-ear.Ready():
+				return true
+			default:
+				return false
+			}
+		}
+
+		l.Listen("k").Close()
+		time.Sleep(3 * time.Second) // the listeners are closed
+		ear := l.Listen("k")
+		for _, n := range late {
+			n.tell[0](subscribed)
+		}
+		if isReady(ear) {
+			t.Error("ready by what closed listeners had heard")
+		}
+		for _, n := range late[:2] {
+			n.tell[1](subscribed)
+		}
+		if !isReady(ear) {
+			t.Error("not ready, and a majority listens")
+		}
+		ear.Close()
+
+		other := l.Listen("other")
+		l.stop()
+		for _, n := range late {
+			n.tell[1](quorum.Heard{Kind: quorum.Subscribed, Channel: "ql:free:other"})
+		}
+		if isReady(other) {
+			t.Error("ready, and the engine is closed")
 		}
 	})
 }

@@ -101,8 +101,9 @@ func (s *lines) length(name string) int {
 // notification when the holder frees the lock, and by the clock when a dead holder's keys end.
 // Nodes that are down or give no vote are waited for, too.
 //
-// On failure nothing is held. When ctx ended, the error matches the context's error and ErrHeld or
-// ErrNoQuorum, whichever was the last answer. Others: ErrInvalid, ErrClosed.
+// On failure nothing is held. When ctx ended during the wait, the error matches the context's error and
+// ErrHeld or ErrNoQuorum, whichever a majority answered last; one that is over before the call, the
+// context's alone. Others: ErrInvalid, ErrClosed.
 func (c *Client) Lock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
 	o, err := c.options(opts)
 	if err != nil {
@@ -235,12 +236,13 @@ func (w *waiter) wait(ctx context.Context, last *RoundError) (*RoundError, bool)
 		w.unheard = pollUnheard
 	}
 	w.doubts = false
+	answer := last // of a majority
 	for {
 		listens := w.ear != nil && errors.Is(last, ErrHeld)
 		ends := time.Now().Add(last.Remaining)
 		switch woken := w.sleep(ctx, last); {
 		case woken == byEnd:
-			return last, false
+			return answer, false
 		case woken == byRelease:
 			w.unheard = 0
 			if told := w.ear.Told(); told != "" && told == w.freed && told != last.rival {
@@ -248,22 +250,22 @@ func (w *waiter) wait(ctx context.Context, last *RoundError) (*RoundError, bool)
 			}
 			taken, ended := w.giveWay(ctx, last)
 			if taken == nil {
-				return last, ended != byEnd
+				return answer, ended != byEnd
 			}
 			last = taken
-			w.client.lines.told(w.name, last)
-			// One node may be wrong: the next time all are asked, and soon.
+			// One node may be wrong: it is no answer, and the next time all are asked, and soon.
 			w.poll, w.looked = pollFirst, true
+			w.meetsOther(taken.rival)
 			continue
 		case woken == byReady || !listens || w.unheard > 0:
-			return last, true
+			return answer, true
 		}
 		still := w.stillHeld(ctx, last, ends)
 		if still == nil {
-			return last, ctx.Err() == nil
+			return answer, ctx.Err() == nil
 		}
-		last = still
-		w.client.lines.told(w.name, last)
+		last, answer = still, still
+		w.client.lines.told(w.name, answer)
 	}
 }
 
@@ -273,7 +275,10 @@ func (w *waiter) wait(ctx context.Context, last *RoundError) (*RoundError, bool)
 // were renewed only a majority can say in any case.
 func (w *waiter) stillHeld(ctx context.Context, last *RoundError, ends time.Time) *RoundError {
 	still := *last // others may have the pointer
-	if still.Remaining = time.Until(ends); still.Remaining > 0 && !w.looked {
+	if last.Remaining < noEnd {
+		still.Remaining = time.Until(ends)
+	}
+	if still.Remaining > 0 && !w.looked {
 		w.looked = true
 		seen := w.client.engine.Look(ctx, w.name)
 		if seen.Err != nil {
@@ -374,6 +379,17 @@ func (w *waiter) refused(round *RoundError, took time.Duration) {
 	met := round.split || held && quorum.Rank(round.rival) != quorum.Unranked
 	if w.rank.refused(met) {
 		w.ear.Recount() // there may be more than were known
+	}
+	if held && w.freed != "" && round.rival != w.rival {
+		w.meetsOther(round.rival)
+	}
+}
+
+// meetsOther takes in who has the lock after a release was heard: another library's holder may free it
+// and tell nobody.
+func (w *waiter) meetsOther(rival string) {
+	if quorum.Identity(rival) == rival {
+		w.unheard = pollUnheard
 	}
 }
 

@@ -259,8 +259,25 @@ func TestAWaiterDoesNotBelieveOneNodeForLong(t *testing.T) {
 				r.wantIs(l.Unlock(r.Context()))
 			}()
 			time.Sleep(100 * time.Millisecond)
+			short, end := context.WithTimeout(r.Context(), 40*time.Millisecond)
+			hasty := r.user(redlock.Config{}) // whose wait ends while it may believe that node
+			r.warm(hasty)
+			said := make(chan error, 1)
+			go func() {
+				l, err := hasty.Lock(short, name)
+				if err == nil {
+					err = l.Unlock(r.Context())
+				}
+				said <- err
+			}()
+			time.Sleep(10 * time.Millisecond)
 			freed := time.Now()
 			r.wantIs(l.Unlock(r.Context()))
+			var round *redlock.RoundError
+			if err := <-said; errors.As(err, &round) && strings.HasPrefix(round.Holder, "of nobody") {
+				t.Errorf("%s: one node's word is told: %v", name, err)
+			}
+			end()
 			if took := (<-won).Sub(freed); took > 1500*time.Millisecond {
 				t.Errorf("%s: it took %v, want a second at the most", name, took)
 			}
