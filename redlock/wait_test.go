@@ -235,7 +235,7 @@ func TestAWaiterDoesNotBelieveOneNodeForLong(t *testing.T) {
 		r.warm(first)
 		for i := range 30 { // which node it looks at is different each time
 			name := fmt.Sprint("k", i)
-			r.nodes[4].Set(name, "of nobody any more", time.Hour)
+			r.nodes[4].Set(name, "ql1:of nobody/any more", time.Hour)
 			l := r.take(first, name)
 			ctx, cancel := context.WithCancel(r.Context())
 			var gone sync.WaitGroup
@@ -283,6 +283,55 @@ func TestAWaiterDoesNotBelieveOneNodeForLong(t *testing.T) {
 			}
 			cancel()
 			gone.Wait()
+		}
+	})
+}
+
+// A release of ours is heard, and somebody of another library has the lock by then, who frees it in
+// silence.
+func TestAWaiterAsksSoonForWhatAnotherLibraryTook(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 5, func(r *rig) {
+		slow(time.Millisecond, r.nodes...)
+		first := r.user(redlock.Config{})
+		r.warm(first)
+		for i := range 10 { // which rank it draws is different each time
+			name := fmt.Sprint("k", i)
+			l := r.take(first, name)
+			var all sync.WaitGroup
+			won := make(chan time.Time, 2)
+			for range 2 {
+				u := r.user(redlock.Config{})
+				r.warm(u)
+				all.Go(func() {
+					l, err := u.Lock(r.Context(), name)
+					won <- time.Now()
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					r.wantIs(l.Unlock(r.Context()))
+				})
+			}
+			time.Sleep(6 * time.Second) // they have counted each other
+			for _, n := range r.nodes {
+				n.OnExecuted(func(x fakenode.Executed) {
+					if x.Script == "release" && x.Args[0] == name {
+						n.OnExecuted(nil)
+						n.Set(name, "another library's", time.Minute)
+					}
+				})
+			}
+			r.wantIs(l.Unlock(r.Context()))
+			time.Sleep(200 * time.Millisecond)
+			for _, n := range r.nodes {
+				n.Delete(name)
+			}
+			freed := time.Now()
+			if took := (<-won).Sub(freed); took > 600*time.Millisecond {
+				t.Errorf("%s: it took %v after a silent release, want a few hundred milliseconds", name, took)
+			}
+			all.Wait()
 		}
 	})
 }
