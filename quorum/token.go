@@ -15,8 +15,12 @@ const tokenMark = "ql1:"
 const rankMark = '.'
 
 // NewRankedToken is NewToken for an attempt of a waiter with a rank: that of how many others were to
-// ask before it. Whoever hears of its release knows by that how many are not before it any more.
+// ask before it, or Unranked. Whoever hears of its release knows by that how many are not before it
+// any more.
 func NewRankedToken(identity string, rank int) string {
+	if rank == Unranked {
+		return NewToken(identity)
+	}
 	return NewToken(identity) + string(rankMark) + strconv.Itoa(rank)
 }
 

@@ -108,7 +108,7 @@ func (c *Client) try(
 	for attempt := 1; ; attempt++ {
 		asked := time.Now()
 		out := c.engine.Acquire(ctx, quorum.Claim{
-			Name: name, Token: c.newToken(rank), TTL: o.ttl, Until: until,
+			Name: name, Token: quorum.NewRankedToken(c.cfg.Identity, rank), TTL: o.ttl, Until: until,
 		})
 		if out.Verdict == quorum.Won {
 			l, err := c.newLock(ctx, name, o, out)
@@ -135,14 +135,6 @@ func (c *Client) try(
 			return nil, err
 		}
 	}
-}
-
-// newToken makes the owner token of an attempt.
-func (c *Client) newToken(rank int) string {
-	if rank == quorum.Unranked {
-		return quorum.NewToken(c.cfg.Identity)
-	}
-	return quorum.NewRankedToken(c.cfg.Identity, rank)
 }
 
 // pause waits for d and reports whether nothing came in between.

@@ -20,8 +20,8 @@ const mostStandBack = 250 * time.Millisecond
 //
 // Nobody gives ranks out. Who is new draws one, who had the lock and waits again stands at the end,
 // and at a release all move up past the one who freed: its owner token says which rank it came with.
-// Who asked in its rank and met another one that has a rank draws anew. So the ranks of those who go on waiting
-// become different, and begin with none before the first, whatever they began with.
+// Who asked in its rank and met another one that has a rank draws anew. So the ranks of those who go
+// on waiting become different, and begin with none before the first, whatever they began with.
 type rank struct {
 	ahead int
 	drawn bool // ahead counts

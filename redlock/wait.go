@@ -350,12 +350,19 @@ func (w *waiter) sleep(ctx context.Context, last *RoundError) wakening {
 		timeout = min(timeout, last.Remaining) + time.Millisecond
 	}
 	w.rival = last.rival
-	var freed <-chan struct{}
 	if w.ear != nil {
 		w.ear.Await(last.rival)
+	}
+	return w.listen(ctx, timeout, ready)
+}
+
+// listen waits for the next release, if somebody tells of it, and for ready: for d at most.
+func (w *waiter) listen(ctx context.Context, d time.Duration, ready <-chan struct{}) wakening {
+	var freed <-chan struct{}
+	if w.ear != nil {
 		freed = w.ear.Freed()
 	}
-	timer := time.NewTimer(timeout)
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ready:
@@ -400,12 +407,13 @@ func (w *waiter) giveWay(ctx context.Context, last *RoundError) (*RoundError, wa
 	w.hear()
 	until := time.Now().Add(w.rank.standBack(w.round))
 	for left := time.Until(until); left > 0; left = time.Until(until) {
-		switch w.listen(ctx, left) {
+		switch w.listen(ctx, left, nil) {
 		case byEnd:
 			return nil, byEnd
 		case byRelease: // one of them has had it
 			// Who comes in again and again without a rank does not begin the time anew.
-			if before := w.rank.ahead; w.hear() && w.rank.ahead != before {
+			before := w.rank.ahead
+			if w.hear(); w.rank.ahead != before {
 				until = time.Now().Add(w.rank.standBack(w.round))
 			}
 		}
@@ -422,29 +430,13 @@ func (w *waiter) giveWay(ctx context.Context, last *RoundError) (*RoundError, wa
 }
 
 // hear moves the rank up for the release that was heard last, once.
-func (w *waiter) hear() (news bool) {
+func (w *waiter) hear() {
 	told := w.ear.Told()
 	if told != "" && told == w.freed {
-		return false
+		return
 	}
 	w.freed = told
 	w.rank.heard(quorum.Rank(told), w.ear.Crowd(), w.ear.Had())
-	return true
-}
-
-// listen waits for the next release, for d at most.
-func (w *waiter) listen(ctx context.Context, d time.Duration) wakening {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-w.ear.Freed():
-		return byRelease
-	case <-timer.C:
-		return byClock
-	case <-ctx.Done():
-	case <-w.client.done:
-	}
-	return byEnd
 }
 
 // leastLook is how long a look may take where rounds are short.

@@ -83,7 +83,7 @@ var All = []Mutant{
 	{Name: "token reused over attempts",
 		Rule:    "every attempt has a fresh token (P2, V3)",
 		File:    "redlock/acquire.go",
-		Old:     "Token: c.newToken(rank)",
+		Old:     "Token: quorum.NewRankedToken(c.cfg.Identity, rank)",
 		New:     "Token: \"ql1:\" + c.cfg.Identity + \"/\" + called.String()",
 		Package: lock, Run: "^TestSpecRetryUsesAFreshValue$"},
 	{Name: "all calls at once",
