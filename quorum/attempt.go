@@ -15,7 +15,7 @@ type Claim struct {
 	Name  string
 	Token string // owner token, fresh for every attempt (protocol review, rule 1)
 	TTL   time.Duration
-	Until time.Time // when the attempt ends at the latest, whatever is out then
+	Until time.Time // monotonic: when the attempt ends at the latest, whatever is out then
 
 	// A claim for a tick: the instant in ms, and how long the job's marks live. What the nodes
 	// know of the tick comes with their votes, and none votes before its clock shows the instant.
@@ -27,12 +27,14 @@ type Claim struct {
 // and as many messages as the votes make necessary.
 type attempt struct {
 	engine   *Engine
-	claim    Claim
-	command  *Command
+	token    string
+	ttl      time.Duration
+	until    time.Duration // see Engine.moment
+	parcel   acquireParcel // what is asked
 	proposed uint64
 	started  clock.Reading
-	timeout  time.Duration // of one message
 	wake     chan struct{} // something to decide on
+	tick     *tickVotes    // nil: a lock is asked for
 
 	mu      sync.Mutex // guards all below
 	over    bool
@@ -40,13 +42,11 @@ type attempt struct {
 	onLate  func(News)
 	votes   []Vote
 	ballots []ballot
-	known   []Read // of a tick
 }
 
 // An attemptOfFive has room for what an attempt at a few nodes needs, so that it is one allocation.
 type attemptOfFive struct {
 	attempt
-	parcel  acquireParcel
 	votes   [5]Vote
 	ballots [5]ballot
 }
@@ -74,9 +74,8 @@ func (e *Engine) newAttempt(claim Claim) *attempt {
 	now := e.set.Clock.Now()
 	n := len(e.lanes)
 	room := &attemptOfFive{attempt: attempt{
-		engine: e, claim: claim, started: now, proposed: e.propose(now),
-		timeout: e.messageTimeout(claim.TTL),
-		wake:    make(chan struct{}, 1),
+		engine: e, token: claim.Token, ttl: claim.TTL, until: e.moment(claim.Until),
+		started: now, proposed: e.propose(now), wake: make(chan struct{}, 1),
 	}}
 	a := &room.attempt
 	if n <= len(room.votes) {
@@ -85,9 +84,10 @@ func (e *Engine) newAttempt(claim Claim) *attempt {
 		a.votes, a.ballots = make([]Vote, n), make([]ballot, n)
 	}
 	if claim.Tick != 0 {
-		a.command, a.known = e.claimMessage(claim, a.proposed), make([]Read, n)
+		a.parcel.Command = *e.claimMessage(claim, a.proposed)
+		a.tick = &tickVotes{instant: claim.Tick, known: make([]Read, n)}
 	} else {
-		a.command = e.acquireMessage(&room.parcel, claim.Name, claim.Token, claim.TTL, a.proposed)
+		e.acquireMessage(&a.parcel, claim.Name, &a.token, claim.TTL, &a.proposed)
 	}
 	return a
 }
@@ -98,17 +98,14 @@ func (e *Engine) messageTimeout(ttl time.Duration) time.Duration {
 }
 
 // deadline is when a message that is sent now has to be answered.
-func (a *attempt) deadline() time.Time {
-	deadline := time.Now().Add(a.timeout)
-	if a.claim.Until.Before(deadline) {
-		return a.claim.Until
-	}
-	return deadline
+func (a *attempt) deadline() time.Duration {
+	e := a.engine
+	return min(e.moment(time.Now())+e.messageTimeout(a.ttl), a.until)
 }
 
 // ask sends the message to node i.
-func (a *attempt) ask(i int, r *request, deadline time.Time) {
-	*r = request{command: a.command, to: a, node: int32(i), deadline: deadline, guarded: true}
+func (a *attempt) ask(i int, r *request, deadline time.Duration) {
+	*r = request{command: &a.parcel.Command, to: a, node: int16(i), deadline: deadline, guarded: true}
 	a.mu.Lock()
 	a.ballots[i].out, a.ballots[i].mayHold = r, true
 	a.mu.Unlock()
@@ -133,8 +130,8 @@ func (a *attempt) answer(r *request, got answer) {
 	b := &a.ballots[r.node]
 	b.out = nil
 	vote := b.take(reply, err, got)
-	if a.claim.Tick != 0 {
-		a.known[r.node] = a.readOf(reply, record, vote, got)
+	if a.tick != nil {
+		a.tick.known[r.node] = a.readOf(reply, record, vote, got)
 	}
 	a.votes[r.node] = vote
 	if vote.Kind == Granted {
@@ -178,6 +175,13 @@ func (a *attempt) answer(r *request, got answer) {
 	}
 }
 
+// hold is the lock, as far as these nodes may have its key.
+func (a *attempt) hold(touched Set) Hold {
+	return Hold{Name: a.name(), Token: a.token, TTL: a.ttl, Touched: touched}
+}
+
+func (a *attempt) name() string { return a.engine.nameOf(a.parcel.Key) }
+
 // revoke takes votes back that another node's answer made void: it told of a larger MaxTTL than was
 // known when they were counted (protocol review, P6). A lock that was won stays won.
 // Called with a.mu held.
@@ -190,10 +194,10 @@ func (a *attempt) revoke() (void Set) {
 		if a.votes[i].Kind != Granted {
 			continue
 		}
-		if err := a.engine.mayNotVote(b.granted); err != nil {
+		if err := a.engine.mayNotVote(b.granted, false); err != nil {
 			a.votes[i], b.err, b.unsure = Vote{Kind: Failed}, err, true
-			if a.claim.Tick != 0 {
-				a.known[i].Granted = false
+			if a.tick != nil {
+				a.tick.known[i].Granted = false
 			}
 			void |= 1 << i
 		}
@@ -203,7 +207,7 @@ func (a *attempt) revoke() (void Set) {
 
 // parse reads a reply to the attempt's message.
 func (a *attempt) parse(text string) (script.Reply, script.Record, error) {
-	if a.claim.Tick != 0 {
+	if a.tick != nil {
 		return script.ParseClaim(text)
 	}
 	reply, err := script.ParseAcquire(text)
@@ -215,8 +219,7 @@ func (a *attempt) parse(text string) (script.Reply, script.Record, error) {
 // node has confirmed, no other message sets the key: the release might come after that.
 func (a *attempt) takeBack(nodes Set) {
 	unsure := func() Set { return a.unsure() & nodes }
-	a.engine.release(Hold{Name: a.claim.Name, Token: a.claim.Token, TTL: a.claim.TTL,
-		Touched: nodes}, unsure, nil, func(sure Set) {
+	a.engine.release(a.hold(nodes), unsure, nil, func(sure Set) {
 		a.mu.Lock()
 		for i := range a.ballots {
 			a.ballots[i].barred = a.ballots[i].barred && !sure.Has(i)
@@ -244,7 +247,7 @@ func (a *attempt) await(ctx context.Context) (Verdict, error) {
 		case <-a.wake:
 		case <-again:
 			again = nil
-			if !time.Now().Before(a.claim.Until) {
+			if a.engine.moment(time.Now()) >= a.until {
 				return Split, nil
 			}
 			if !yields {
@@ -283,7 +286,7 @@ func (a *attempt) await(ctx context.Context) (Verdict, error) {
 
 // after sets the timer, for the end of the attempt if that is earlier.
 func (a *attempt) after(timer **time.Timer, d time.Duration) <-chan time.Time {
-	d = min(d, time.Until(a.claim.Until)) // so that nobody returns late by it
+	d = min(d, a.until-a.engine.moment(time.Now())) // so that nobody returns late by it
 	if *timer == nil {
 		*timer = time.NewTimer(d)
 	} else {
@@ -300,7 +303,7 @@ func (a *attempt) judge() (Verdict, Standing) {
 	if verdict != Split {
 		return verdict, Unclear
 	}
-	return verdict, Stand(a.votes, a.claim.Token)
+	return verdict, Stand(a.votes, a.token)
 }
 
 // askAgain repeats the message to those nodes which have no message out. The vote stays what the
@@ -362,7 +365,7 @@ func (a *attempt) seal(ctx context.Context) Outcome {
 	fencing, agreed := a.fencing()
 	if !agreed {
 		a.engine.count.Raises.Add(1)
-		raised, errs, err := a.engine.raise(ctx, a.claim, fencing)
+		raised, errs, err := a.raise(ctx, fencing)
 		if !raised {
 			out := a.giveUp(NoQuorum, err)
 			out.Errs, out.Unraised = errs, true
@@ -382,6 +385,20 @@ func (a *attempt) seal(ctx context.Context) Outcome {
 	}
 	out.attempt = a
 	return out
+}
+
+// raise lifts the registers of a majority of all nodes, on each of which the lock's key is still
+// ours, to the fencing token.
+func (a *attempt) raise(ctx context.Context, fencing uint64) (bool, []NodeErr, error) {
+	e := a.engine
+	p := &poll{engine: e, question: askRaise}
+	timeout := a.deadline() - e.moment(time.Now())
+	message := e.raiseMessage(a.name(), a.token, fencing)
+	if err := p.ask(ctx, message, 1<<len(e.lanes)-1, 0, timeout); err != nil {
+		return false, nil, err
+	}
+	tally, errs := p.sum()
+	return tally.Ours >= e.Quorum(), errs, nil
 }
 
 // traces are the nodes that may hold the key, and those of them where a message without an answer
@@ -445,8 +462,7 @@ func (a *attempt) free() {
 	touched, _ := a.traces()
 	a.mu.Unlock()
 	if touched != 0 {
-		a.engine.release(Hold{Name: a.claim.Name, Token: a.claim.Token, TTL: a.claim.TTL,
-			Touched: touched}, a.unsure, nil, nil)
+		a.engine.release(a.hold(touched), a.unsure, nil, nil)
 	}
 }
 

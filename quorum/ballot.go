@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"errors"
+	"math"
 	"time"
 
 	"github.com/quorumlock/quorumlock/internal/script"
@@ -17,7 +18,7 @@ type ballot struct {
 	barred   bool     // the key is being taken back: the node is not asked again meanwhile
 	left     time.Duration
 	register uint64
-	granted  grounds // with a vote: what it rests on
+	granted  grounds // with a vote
 	err      error
 }
 
@@ -35,26 +36,31 @@ func (e *Engine) waits(reply script.Reply, err error) error {
 		return err
 	}
 	e.noteMaxTTL(reply.MaxTTL)
-	return e.mayNotVote(groundsOf(reply))
+	return e.mayNotVote(groundsOf(reply), reply.Letter == script.Waits)
 }
 
-// grounds are what a node's right to vote rests on: its memory, and its time when it answered.
-type grounds struct {
-	time, since, from, maxTTL time.Duration
-	waits                     bool // it says so itself
-}
+// grounds are what a node's vote rests on: the largest MaxTTL that it knows of, and how long it still
+// had to wait by that one when it answered; less than 0: it may vote.
+type grounds struct{ left, maxTTL time.Duration }
+
+// anOperatorsWord needs no other grounds.
+const anOperatorsWord = math.MinInt64 / 2
 
 func groundsOf(r script.Reply) grounds {
-	return grounds{r.Time, r.Since, r.From, r.MaxTTL, r.Letter == script.Waits}
+	left := time.Duration(anOperatorsWord)
+	if r.Since != 0 && r.From != 0 {
+		left = max(r.From, r.Since+r.MaxTTL) - r.Time
+	}
+	return grounds{left, r.MaxTTL}
 }
 
-// mayNotVote is the error of a node that may not vote yet.
-func (e *Engine) mayNotVote(g grounds) error {
-	if g.since == 0 || g.from == 0 { // from 0: an operator's word
+// mayNotVote is the error of a node that may not vote yet; waits: it says so itself.
+func (e *Engine) mayNotVote(g grounds, waits bool) error {
+	if g.left == anOperatorsWord {
 		return nil
 	}
-	left := e.votesFrom(g.since, g.from, g.maxTTL) - g.time
-	if left > 0 || g.waits {
+	left := g.left + max(0, e.largest.Load().d-g.maxTTL)
+	if left > 0 || waits {
 		return &WaitError{Left: max(left, 0)}
 	}
 	return nil

@@ -182,8 +182,8 @@ func (l *lane) lastStep() (step time.Duration, at clock.Reading) {
 func (l *lane) askTime() {
 	done := make(chan struct{})
 	l.submit(&request{command: l.engine.extendMessage("ql:time", "", time.Millisecond, false),
-		to: doneReceiver(done), node: int32(l.index),
-		deadline: time.Now().Add(l.timeout)})
+		to: doneReceiver(done), node: int16(l.index),
+		deadline: l.engine.moment(time.Now().Add(l.timeout))})
 	<-done
 }
 

@@ -103,8 +103,8 @@ func (l *lane) payDebts() {
 	for i := range round.requests {
 		d := &round.debts[i]
 		// Nothing else of the same owner is out, and others must not wait for what is long over.
-		round.requests[i] = request{command: d.command, to: round, node: int32(i),
-			deadline: now.Add(l.timeout), apart: true}
+		round.requests[i] = request{command: d.command, to: round, node: int16(i),
+			deadline: l.engine.moment(now.Add(l.timeout)), apart: true}
 		l.submit(&round.requests[i])
 	}
 }

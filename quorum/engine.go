@@ -55,16 +55,17 @@ type Engine struct {
 	servers   map[string]int  // run id: index of the node that votes for it
 	said      map[string]bool // warnings that were told
 
-	weighing  chan struct{} // room for one: who decides whose clock stepped
-	ourStep   time.Duration // the last one charged to us, and when, monotonic; guarded by weighing
-	ourStepAt time.Duration
-	trouble   func(node int, err error)
-	largest   atomic.Pointer[millis] // the largest MaxTTL seen on any node
-	lastTTL   atomic.Pointer[millis] // the TTL of the last lock: mostly all have the same
-	ears      ears
-	count     Counters
-	args      sharedArgs
+	weighing    chan struct{} // room for one: who decides whose clock stepped
+	ourStep     time.Duration // the last one charged to us, and when, monotonic; guarded by weighing
+	ourStepAt   time.Duration
+	trouble     func(node int, err error)
+	largest     atomic.Pointer[millis] // the largest MaxTTL seen on any node
+	lastAcquire atomic.Pointer[acquireCommon]
+	ears        ears
+	count       Counters
+	args        sharedArgs
 
+	began    time.Time     // deadlines count from here
 	stopped  chan struct{} // no attempt goes on after this is closed
 	stopOnce sync.Once
 }
@@ -88,7 +89,7 @@ type Counters struct {
 
 // New makes an engine of nodes that are independent of each other.
 func New(nodes []Node, set Settings) *Engine {
-	e := &Engine{set: set, nodes: nodes, stopped: make(chan struct{}),
+	e := &Engine{set: set, nodes: nodes, began: time.Now(), stopped: make(chan struct{}),
 		weighing: make(chan struct{}, 1)}
 	e.args = sharedArgs{
 		node:      set.Prefix + "ql:node",
@@ -111,6 +112,13 @@ func New(nodes []Node, set Settings) *Engine {
 	return e
 }
 
+// moment is t as requests have their deadlines: a third of the size, and there are ten of them in a
+// lock and its unlock. t has to have a monotonic reading.
+func (e *Engine) moment(t time.Time) time.Duration { return t.Sub(e.began) }
+
+// at is the time of such a moment.
+func (e *Engine) at(moment time.Duration) time.Time { return e.began.Add(moment) }
+
 // maxMaxTTL bounds what a node can say of other users' MaxTTL: a week. It keeps one node that says
 // nonsense from taking the others' votes away for ever.
 const maxMaxTTL = 7 * 24 * time.Hour
@@ -119,16 +127,6 @@ const maxMaxTTL = 7 * 24 * time.Hour
 type millis struct {
 	d     time.Duration
 	boxed any
-}
-
-// boxedTTL is a TTL in its wire form.
-func (e *Engine) boxedTTL(ttl time.Duration) any {
-	last := e.lastTTL.Load()
-	if last == nil || last.d != ttl {
-		last = &millis{ttl, ceilMillis(ttl)}
-		e.lastTTL.Store(last)
-	}
-	return last.boxed
 }
 
 // noteMaxTTL takes in what a node says of the largest MaxTTL of its users.

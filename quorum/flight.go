@@ -17,7 +17,7 @@ const (
 	maxFlights = 16
 	maxStuck   = 2 * maxFlights
 	// keepQueue bounds the room for a queue that an idle lane keeps.
-	keepQueue = 64
+	keepQueue = 512
 )
 
 // A flight is one batch under way.

@@ -20,11 +20,9 @@ type Freed struct {
 // until all have answered, at most NodeTimeout, or until ctx ends. The result has one element for
 // each node of the engine; those not in the set are left zero.
 func (e *Engine) Free(ctx context.Context, name, token string, nodes Set) ([]Freed, error) {
-	p := &poll{
-		engine: e, command: e.releaseMessage(new(releaseParcel), name, token, 0), parse: script.ParseRelease,
-		enough: func(Tally) bool { return false },
-	}
-	if err := p.ask(ctx, nodes, 0, e.set.NodeTimeout); err != nil {
+	p := &poll{engine: e, question: askFree}
+	message := e.releaseMessage(new(releaseParcel), name, token, 0)
+	if err := p.ask(ctx, message, nodes, 0, e.set.NodeTimeout); err != nil {
 		return nil, err
 	}
 	p.mu.Lock()
@@ -32,8 +30,9 @@ func (e *Engine) Free(ctx context.Context, name, token string, nodes Set) ([]Fre
 	all := make([]Freed, len(p.answers))
 	for i := range all {
 		a := &p.answers[i]
-		all[i] = Freed{Freed: a.err == nil && a.reply.Letter == script.Done,
-			Holder: a.reply.Holder, Left: a.reply.Left, Err: a.err}
+		reply := a.reply(p.question)
+		all[i] = Freed{Freed: a.err == nil && reply.Letter == script.Done,
+			Holder: reply.Holder, Left: reply.Left, Err: a.err}
 	}
 	return all, nil
 }

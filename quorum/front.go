@@ -106,7 +106,7 @@ func (l *lane) hurry(r *request) {
 	switch r.command.Script {
 	case script.Acquire, script.Release, script.Extend, script.Inspect:
 		now := time.Now()
-		if at := now.Add(r.deadline.Sub(now) / 2); at.Before(l.departs) {
+		if at := now.Add(l.engine.at(r.deadline).Sub(now) / 2); at.Before(l.departs) {
 			l.departs = at
 			l.wait(at)
 		}

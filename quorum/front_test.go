@@ -74,7 +74,7 @@ func TestHurry(t *testing.T) {
 		l.closed = true // sets no timer
 		begin := time.Now()
 		l.departs = begin.Add(time.Hour)
-		l.hurry(&request{command: tc.command, urgent: tc.urgent, deadline: begin.Add(20 * time.Second)})
+		l.hurry(&request{command: tc.command, urgent: tc.urgent, deadline: e.moment(begin.Add(20 * time.Second))})
 		if tc.least == 0 != l.departs.IsZero() {
 			t.Errorf("%s: departs at %v", what, l.departs)
 		}

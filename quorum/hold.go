@@ -1,7 +1,6 @@
 package quorum
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -50,18 +49,12 @@ func DecideHold(t Tally, quorum int) HoldVerdict {
 func (e *Engine) Extend(h Hold, ttl time.Duration, keepRegister bool,
 	decided func(Extension), complete func(missing Set),
 ) {
-	quorum := e.Quorum()
-	p := &poll{
-		engine:  e,
-		command: e.extendMessage(h.Name, h.Token, ttl, keepRegister),
-		started: e.set.Clock.Now(),
-		parse:   script.ParseExtend,
-		enough:  func(t Tally) bool { return DecideHold(t, quorum) != HoldUnknown },
-	}
+	started := e.set.Clock.Now()
+	p := &poll{engine: e, question: askExtend}
 	p.decided = func(p *poll) {
-		x := Extension{Started: p.started}
+		x := Extension{Started: started}
 		x.Tally, x.Errs = p.sum()
-		x.Verdict = DecideHold(x.Tally, quorum)
+		x.Verdict = DecideHold(x.Tally, e.Quorum())
 		if x.Verdict != HoldKept {
 			x.Holder, x.Remaining = p.rival()
 		}
@@ -71,13 +64,14 @@ func (e *Engine) Extend(h Hold, ttl time.Duration, keepRegister bool,
 		var missing Set
 		for i := range p.answers {
 			a := &p.answers[i]
-			if a.err == nil && a.reply.Letter != script.Done && a.reply.Letter != script.Rival {
+			if a.err == nil && a.letter() != script.Done && a.letter() != script.Rival {
 				missing |= 1 << i // nobody's, or not known to have the key
 			}
 		}
 		complete(missing)
 	}
-	p.send(h.Voters, h.Touched, e.messageTimeout(ttl))
+	p.send(e.extendMessage(h.Name, h.Token, ttl, keepRegister), h.Voters, h.Touched,
+		e.messageTimeout(ttl))
 }
 
 // Plant gives the lock's key to nodes that miss it, under all rules of an acquire, and tells which
@@ -89,13 +83,13 @@ func (e *Engine) Plant(
 	h Hold, ttl time.Duration, fencing uint64, nodes Set, told func(News),
 ) (planted Set) {
 	p := &planting{engine: e, hold: h, told: told, sending: true}
-	command := e.acquireMessage(new(acquireParcel), h.Name, h.Token, ttl, fencing)
-	deadline := time.Now().Add(e.messageTimeout(ttl))
+	command := e.acquireMessage(new(acquireParcel), h.Name, &h.Token, ttl, &fencing)
+	deadline := e.moment(time.Now().Add(e.messageTimeout(ttl)))
 	for i, l := range e.lanes {
 		if nodes.Has(i) && !l.isFailing() {
 			planted |= 1 << i
 			e.count.Plants.Add(1)
-			l.submit(&request{command: command, to: p, node: int32(i), deadline: deadline, guarded: true})
+			l.submit(&request{command: command, to: p, node: int16(i), deadline: deadline, guarded: true})
 		}
 	}
 	p.mu.Lock()
@@ -142,7 +136,7 @@ func (p *planting) answer(r *request, got answer) {
 }
 
 // keeps reports whether Plant itself will tell that nothing was sent.
-func (p *planting) keeps(node int32) bool {
+func (p *planting) keeps(node int16) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.sending {
@@ -191,17 +185,9 @@ type releasePoll struct {
 func (e *Engine) release(
 	h Hold, unsure func() Set, decided func(Freeing), complete func(sure Set),
 ) {
-	quorum := e.Quorum()
-	until := time.Now().Add(h.TTL)
-	room := &releasePoll{poll: poll{
-		engine: e,
-		parse:  script.ParseRelease,
-		enough: func(t Tally) bool {
-			return t.Ours+t.Nobody >= quorum || t.Rival >= quorum
-		},
-	}}
-	p := &room.poll
-	p.command = e.releaseMessage(&room.parcel, h.Name, h.Token, h.Keep)
+	until, touched := time.Now().Add(h.TTL), h.Touched
+	room := &releasePoll{poll: poll{engine: e, question: askRelease}}
+	p, message := &room.poll, e.releaseMessage(&room.parcel, h.Name, h.Token, h.Keep)
 	p.decided = func(p *poll) {
 		if decided == nil {
 			return
@@ -218,7 +204,7 @@ func (e *Engine) release(
 		var sure Set
 		for i := range p.answers {
 			a := &p.answers[i]
-			if !h.Touched.Has(i) {
+			if !touched.Has(i) {
 				continue // not asked: the key there may be wanted
 			}
 			// Where an earlier message may still arrive, no answer is the last word.
@@ -228,10 +214,10 @@ func (e *Engine) release(
 			}
 			switch {
 			case unsure.Has(i):
-				e.lanes[i].owe(debt{command: p.command, until: until, settled: settled,
+				p.engine.lanes[i].owe(debt{command: message, until: until, settled: settled,
 					wanted: wantedUnsure})
 			case a.err != nil:
-				e.lanes[i].owe(debt{command: p.command, until: until, settled: settled})
+				p.engine.lanes[i].owe(debt{command: message, until: until, settled: settled})
 			default:
 				sure |= 1 << i
 			}
@@ -240,25 +226,5 @@ func (e *Engine) release(
 			complete(sure)
 		}
 	}
-	p.send(h.Touched, 0, e.set.NodeTimeout)
-}
-
-// raise lifts the registers of a majority of all nodes, on each of which the lock's key is still
-// ours, to the fencing token.
-func (e *Engine) raise(ctx context.Context, claim Claim, fencing uint64) (bool, []NodeErr, error) {
-	quorum := e.Quorum()
-	p := &poll{
-		engine:  e,
-		command: e.raiseMessage(claim.Name, claim.Token, fencing),
-		parse:   script.ParseRelease,
-		enough: func(t Tally) bool {
-			return t.Ours >= quorum || t.Ours+t.Pending < quorum
-		},
-	}
-	timeout := min(e.messageTimeout(claim.TTL), time.Until(claim.Until))
-	if err := p.ask(ctx, 1<<len(e.lanes)-1, 0, timeout); err != nil {
-		return false, nil, err
-	}
-	tally, errs := p.sum()
-	return tally.Ours >= quorum, errs, nil
+	p.send(message, touched, 0, e.set.NodeTimeout)
 }

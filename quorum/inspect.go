@@ -4,8 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
-
-	"github.com/quorumlock/quorumlock/internal/script"
 )
 
 // An Inspection is what one node knows of a name.
@@ -29,7 +27,7 @@ func (e *Engine) Look(ctx context.Context, name string) Inspection {
 		return Inspection{Err: errNodeTimeout}
 	}
 	node := answering[rand.IntN(len(answering))]
-	all, err := e.inspect(ctx, name, 1<<node, func(Tally) bool { return false })
+	all, err := e.inspect(ctx, name, 1<<node, askInspect)
 	if err != nil {
 		return Inspection{Err: err}
 	}
@@ -39,25 +37,20 @@ func (e *Engine) Look(ctx context.Context, name string) Inspection {
 // Inspect asks every node what it knows of a name. It blocks until all have answered, at most
 // NodeTimeout, or until ctx ends.
 func (e *Engine) Inspect(ctx context.Context, name string) ([]Inspection, error) {
-	return e.inspect(ctx, name, 1<<len(e.lanes)-1, func(Tally) bool { return false })
+	return e.inspect(ctx, name, 1<<len(e.lanes)-1, askInspect)
 }
 
 // InspectMost is Inspect until it is certain whether a majority has the name as somebody's. Nodes that
 // have not answered by then have an error.
 func (e *Engine) InspectMost(ctx context.Context, name string) ([]Inspection, error) {
-	quorum, n := e.Quorum(), len(e.lanes)
-	return e.inspect(ctx, name, 1<<n-1, func(t Tally) bool {
-		return t.Rival >= quorum || t.Nobody+t.Failed > n-quorum
-	})
+	return e.inspect(ctx, name, 1<<len(e.lanes)-1, askMost)
 }
 
 func (e *Engine) inspect(
-	ctx context.Context, name string, asked Set, enough func(Tally) bool,
+	ctx context.Context, name string, asked Set, question *question,
 ) ([]Inspection, error) {
-	p := &poll{
-		engine: e, command: e.inspectMessage(name), parse: script.ParseInspect, enough: enough,
-	}
-	if err := p.ask(ctx, asked, 0, e.set.NodeTimeout); err != nil {
+	p := &poll{engine: e, question: question}
+	if err := p.ask(ctx, e.inspectMessage(name), asked, 0, e.set.NodeTimeout); err != nil {
 		return nil, err
 	}
 	p.mu.Lock()
@@ -65,9 +58,10 @@ func (e *Engine) inspect(
 	all := make([]Inspection, len(p.answers))
 	for i := range all {
 		a := &p.answers[i]
-		all[i] = Inspection{Holder: a.reply.Holder, Left: a.reply.Left,
-			Register: a.reply.Register, Err: a.err}
-		if a.reply.Letter == 0 && a.err == nil {
+		reply := a.reply(p.question)
+		all[i] = Inspection{Holder: reply.Holder, Left: reply.Left,
+			Register: reply.Register, Err: a.err}
+		if reply.Letter == 0 && a.err == nil {
 			all[i].Err = errNodeTimeout
 		}
 	}

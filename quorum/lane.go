@@ -27,10 +27,10 @@ func NoAnswerInTime(err error) bool {
 type request struct {
 	command  *Command
 	to       receiver
-	deadline time.Time
-	node     int32 // the node's index
-	guarded  bool  // acquire or plant: counts only if the node's memory is the expected one
-	apart    bool  // in no order with others about the key
+	deadline time.Duration // see Engine.moment
+	node     int16         // the node's index
+	guarded  bool          // acquire or plant: counts only if the node's memory is the expected one
+	apart    bool          // in no order with others about the key
 
 	// Guarded by lane.mu.
 	sent     bool     // the node may have seen it
@@ -112,7 +112,7 @@ func (l *lane) submit(r *request) {
 		r.to.answer(r, answer{err: err, unsent: true})
 		return
 	}
-	l.wait(r.deadline)
+	l.wait(l.engine.at(r.deadline))
 	if !r.apart {
 		if first := l.busy[r.command.Key]; first != nil {
 			first.tail.next, first.tail = r, r

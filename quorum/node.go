@@ -3,7 +3,6 @@ package quorum
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/quorumlock/quorumlock/internal/script"
 )
@@ -78,44 +77,45 @@ type Command struct {
 	// other, so that flights and repetitions never reorder them.
 	Key string
 
-	// Args is what goes over the wire: "evalsha", the script's sum, the number of keys, the keys,
-	// the arguments. Elements are strings, integers or pointers to them; a pointer costs no
-	// allocation.
-	Args []any
+	// Own are the keys, then the arguments; of a script that takes many locks in a call only those
+	// that differ from lock to lock, and what is the same for all is in Common. Elements are strings,
+	// integers or pointers to them; a pointer costs no allocation.
+	Own    []any
+	Common *Common
 }
 
-// scriptArgs is where the keys begin in Command.Args.
-const scriptArgs = 3
+// Common is what a script that takes many locks in a call is told once for all of them. Commands
+// with the same one go in one message.
+type Common struct{ Keys, Args []any }
 
-// keyCounts are the numbers of keys as wire arguments, made once.
-var keyCounts = [...]any{"0", "1", "2", "3"}
-
-// newCommand puts room for the script's name before the keys and arguments.
-func newCommand(s *script.Script, key string, args ...any) *Command {
-	return new(Command).fill(s, key, args)
+// newCommand makes a command of a script that takes one lock in a call.
+func newCommand(s *script.Script, key string, words ...any) *Command {
+	return &Command{Script: s, Key: key, Own: words}
 }
 
 // An acquireParcel is an acquire with room for what its arguments point to, so that it is one
 // allocation.
 type acquireParcel struct {
 	Command
-	key, register, token string
-	fencing              uint64
-	args                 [scriptArgs + 12]any
+	register string
+	own      [4]any
 }
 
 // A releaseParcel is the same for a release.
 type releaseParcel struct {
 	Command
-	key, token, channel string
-	args                [scriptArgs + 4]any
+	token, channel string
+	own            [3]any
 }
 
-// fill makes c a command of the script. The arguments have room for the script's name before them.
-func (c *Command) fill(s *script.Script, key string, args []any) *Command {
-	args[0], args[1], args[2] = "evalsha", s.Arg, keyCounts[s.Keys]
-	*c = Command{Script: s, Key: key, Args: args}
-	return c
+// parts are the keys, then the arguments, in the script's order.
+func (c *Command) parts() [4][]any {
+	keys := c.Script.Keys
+	if c.Common == nil {
+		return [4][]any{c.Own[:keys], nil, c.Own[keys:], nil}
+	}
+	keys -= len(c.Common.Keys)
+	return [4][]any{c.Own[:keys], c.Common.Keys, c.Own[keys:], c.Common.Args}
 }
 
 // plain is an argument as those know them who look at the commands of their own clients.
@@ -131,24 +131,14 @@ func plain(arg any) any {
 	return arg
 }
 
-// Arg is the i-th key or argument as text, keys first, counted from 0.
-func (c *Command) Arg(i int) string {
-	switch arg := c.Args[scriptArgs+i].(type) {
-	case string:
-		return arg
-	case *string:
-		return *arg
-	case int64:
-		return strconv.FormatInt(arg, 10)
-	case *int64:
-		return strconv.FormatInt(*arg, 10)
-	case uint64:
-		return strconv.FormatUint(arg, 10)
-	case *uint64:
-		return strconv.FormatUint(*arg, 10)
-	default:
-		return fmt.Sprint(arg)
+// Words are the keys, then the arguments, as text.
+func (c *Command) Words() (words []string) {
+	for _, part := range c.parts() {
+		for _, arg := range part {
+			words = append(words, fmt.Sprint(plain(arg)))
+		}
 	}
+	return words
 }
 
 // Heard is something that a listener was told.

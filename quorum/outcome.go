@@ -107,7 +107,7 @@ type NodeErr struct {
 
 // outcome sums the votes up. Called with a.mu held.
 func (a *attempt) outcome(verdict Verdict, err error) Outcome {
-	out := Outcome{Verdict: verdict, Err: err, Started: a.started, Token: a.claim.Token}
+	out := Outcome{Verdict: verdict, Err: err, Started: a.started, Token: a.token}
 	_, out.Holder = strongest(a.votes)
 	var rivals []time.Duration
 	for i, v := range a.votes {
@@ -122,7 +122,7 @@ func (a *attempt) outcome(verdict Verdict, err error) Outcome {
 			out.Errs = append(out.Errs, NodeErr{Node: i, Err: a.ballots[i].err})
 		}
 	}
-	if a.claim.Tick != 0 {
+	if a.tick != nil {
 		out.Reads, out.Early = a.reads()
 	}
 	switch verdict {

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quorumlock/quorumlock/internal/clock"
 	"github.com/quorumlock/quorumlock/internal/script"
 )
 
@@ -34,12 +33,9 @@ type Tally struct {
 // by a goroutine of its own: it calls back.
 type poll struct {
 	engine   *Engine
-	command  *Command
-	started  clock.Reading
-	parse    func(string) (script.Reply, error)
-	enough   func(Tally) bool // no later answer matters
-	decided  func(*poll)      // called once, when enough is true or all have answered
-	complete func(*poll)      // called once, when all have answered
+	question *question
+	decided  func(*poll) // called once, when there is enough or all have answered
+	complete func(*poll) // called once, when all have answered
 
 	mu      sync.Mutex // guards all below
 	tally   Tally
@@ -48,40 +44,50 @@ type poll struct {
 	room    [5]pollAnswer // for the answers of a few nodes
 }
 
+// A pollAnswer keeps what a node said as it came: mostly nobody looks at more than the letter.
 type pollAnswer struct {
 	request request
-	reply   found
+	said    string // empty: nothing yet, or err
 	err     error
 }
 
-// found is what a reply says of the key, and of what else was asked for.
-type found struct {
-	Letter   byte
-	Left     time.Duration
-	Holder   string
-	Register uint64
+// letter is that of the answer, 0 if there is none.
+func (a *pollAnswer) letter() byte {
+	if a.said == "" {
+		return 0
+	}
+	return a.said[0]
 }
+
+// reply is the answer to the question, taken apart; empty if there is none.
+func (a *pollAnswer) reply(q *question) script.Reply {
+	reply, _ := q.parse(a.said)
+	return reply
+}
+
+// saidNobody is what counts as said by a node that was not asked because it has no key of ours.
+var saidNobody = string(rune(script.Nobody))
 
 // send asks the nodes in asked. Of the others, those in unknown count as failed, as they may have
 // the key, and the rest as nobody's.
-func (p *poll) send(asked, unknown Set, timeout time.Duration) {
+func (p *poll) send(command *Command, asked, unknown Set, timeout time.Duration) {
 	n := len(p.engine.lanes)
 	if n <= len(p.room) {
 		p.answers = p.room[:n]
 	} else {
 		p.answers = make([]pollAnswer, n)
 	}
-	deadline := time.Now().Add(timeout)
+	deadline := p.engine.moment(time.Now().Add(timeout))
 	for i := range n {
 		switch {
 		case asked.Has(i):
 			p.tally.Pending++
-			p.answers[i].request = request{command: p.command, to: p, node: int32(i), deadline: deadline}
+			p.answers[i].request = request{command: command, to: p, node: int16(i), deadline: deadline}
 		case unknown.Has(i):
 			p.tally.Failed++
 		default:
 			p.tally.Nobody++
-			p.answers[i].reply.Letter = script.Nobody
+			p.answers[i].said = saidNobody
 		}
 	}
 	// From the first submit on answers may come in: what follows reads nothing they change.
@@ -100,10 +106,12 @@ func (p *poll) send(asked, unknown Set, timeout time.Duration) {
 
 // ask sends, and waits until it is decided: at most for the timeout, or until ctx ends or the
 // engine is stopped. Then the error says so, and answers that come later are still taken in.
-func (p *poll) ask(ctx context.Context, asked, unknown Set, timeout time.Duration) error {
+func (p *poll) ask(
+	ctx context.Context, command *Command, asked, unknown Set, timeout time.Duration,
+) error {
 	done := make(chan struct{})
 	p.decided = func(*poll) { close(done) }
-	p.send(asked, unknown, timeout)
+	p.send(command, asked, unknown, timeout)
 	select {
 	case <-done:
 		return nil
@@ -121,11 +129,13 @@ func (p *poll) answer(r *request, got answer) {
 	}
 	reply, err := script.Reply{}, got.err
 	if err == nil {
-		reply, err = p.parse(got.reply)
+		reply, err = p.question.parse(got.reply)
 	}
 	p.mu.Lock()
 	a := &p.answers[r.node]
-	a.reply, a.err = found{reply.Letter, reply.Left, reply.Holder, reply.Register}, err
+	if a.err = err; err == nil {
+		a.said = got.reply
+	}
 	p.tally.Pending--
 	switch {
 	case err != nil:
@@ -142,13 +152,13 @@ func (p *poll) answer(r *request, got answer) {
 	default:
 		p.tally.Ours++
 	}
-	decides := !p.over && (p.tally.Pending == 0 || p.enough(p.tally))
+	decides := !p.over && (p.tally.Pending == 0 || p.question.enough(p.tally, len(p.answers)))
 	p.over = p.over || decides
 	completes := p.tally.Pending == 0
 	var needed []*request
 	if !p.over {
 		needed = p.engine.front.needed(len(p.answers), func(i int) *request {
-			if a := &p.answers[i]; a.reply.Letter == 0 && a.err == nil {
+			if a := &p.answers[i]; a.said == "" && a.err == nil {
 				return &a.request
 			}
 			return nil
@@ -185,7 +195,7 @@ func (p *poll) marked() (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range p.answers {
-		if p.answers[i].reply.Letter == script.Marked {
+		if p.answers[i].letter() == script.Marked {
 			n++
 		}
 	}
@@ -197,7 +207,7 @@ func (p *poll) voters() (voters Set) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range p.answers {
-		if p.answers[i].reply.Letter == script.Done {
+		if p.answers[i].letter() == script.Done {
 			voters |= 1 << i
 		}
 	}
@@ -209,7 +219,7 @@ func (p *poll) silent() (silent Set) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range p.answers {
-		if p.answers[i].reply.Letter == 0 {
+		if p.answers[i].letter() == 0 {
 			silent |= 1 << i
 		}
 	}
@@ -220,12 +230,14 @@ func (p *poll) silent() (silent Set) {
 func (p *poll) rival() (string, time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	votes := make([]Vote, len(p.answers))
+	votes, lefts := make([]Vote, len(p.answers)), make([]time.Duration, len(p.answers))
 	free := 0
 	for i := range p.answers {
-		switch p.answers[i].reply.Letter {
+		a := &p.answers[i]
+		switch a.letter() {
 		case script.Rival:
-			votes[i] = Vote{Kind: Refused, Holder: p.answers[i].reply.Holder}
+			reply := a.reply(p.question)
+			votes[i], lefts[i] = Vote{Kind: Refused, Holder: reply.Holder}, reply.Left
 		case script.Nobody:
 			free++
 		}
@@ -234,7 +246,7 @@ func (p *poll) rival() (string, time.Duration) {
 	var rivals []time.Duration
 	for i := range votes {
 		if votes[i].Kind == Refused && votes[i].Holder == holder {
-			rivals = append(rivals, p.answers[i].reply.Left)
+			rivals = append(rivals, lefts[i])
 		}
 	}
 	return holder, untilFree(rivals, free, Majority(len(votes)))

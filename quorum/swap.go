@@ -3,8 +3,6 @@ package quorum
 import (
 	"context"
 	"time"
-
-	"github.com/quorumlock/quorumlock/internal/script"
 )
 
 // Swap makes a lock that goes by the owner token from one that goes by to, on a majority of all
@@ -16,24 +14,17 @@ func (e *Engine) Swap(
 	ctx context.Context, name, from, to string, ttl time.Duration, voters Set,
 ) Extension {
 	rest := Set(1<<len(e.lanes)-1) &^ voters
-	quorum := e.Quorum()
-	p := &poll{
-		engine:  e,
-		command: e.swapMessage(name, from, to, ttl),
-		started: e.set.Clock.Now(),
-		parse:   script.ParseExtend,
-		enough:  func(t Tally) bool { return DecideHold(t, quorum) != HoldUnknown },
-	}
-	x := Extension{Started: p.started}
-	if x.Err = p.ask(ctx, voters, rest, e.messageTimeout(ttl)); x.Err == nil {
+	p := &poll{engine: e, question: askExtend}
+	x := Extension{Started: e.set.Clock.Now()}
+	x.Err = p.ask(ctx, e.swapMessage(name, from, to, ttl), voters, rest, e.messageTimeout(ttl))
+	if x.Err == nil {
 		x.Tally, x.Errs = p.sum()
-		x.Verdict = DecideHold(x.Tally, quorum)
+		x.Verdict = DecideHold(x.Tally, e.Quorum())
 	}
 	if x.Verdict != HoldKept {
 		x.Holder, x.Remaining = p.rival()
-		back := &poll{engine: e, command: e.swapMessage(name, to, from, time.Millisecond),
-			parse: script.ParseExtend, enough: func(Tally) bool { return false },
-			decided: func(*poll) {}}
+		message := e.swapMessage(name, to, from, time.Millisecond)
+		back := &poll{engine: e, question: askBack, decided: func(*poll) {}}
 		until := time.Now().Add(ttl)
 		back.complete = func(*poll) {
 			unsure := p.silent()
@@ -41,13 +32,13 @@ func (e *Engine) Swap(
 				switch {
 				case rest.Has(i): // not asked
 				case unsure.Has(i):
-					e.lanes[i].owe(debt{command: back.command, until: until, wanted: wantedUnsure})
+					e.lanes[i].owe(debt{command: message, until: until, wanted: wantedUnsure})
 				case back.answers[i].err != nil:
-					e.lanes[i].owe(debt{command: back.command, until: until})
+					e.lanes[i].owe(debt{command: message, until: until})
 				}
 			}
 		}
-		back.send(voters, 0, e.set.NodeTimeout)
+		back.send(message, voters, 0, e.set.NodeTimeout)
 		return x
 	}
 	x.Voters = p.voters()

@@ -9,6 +9,12 @@ import (
 	"github.com/quorumlock/quorumlock/internal/script"
 )
 
+// tickVotes are what an attempt at a claim knows of its tick.
+type tickVotes struct {
+	instant int64 // ms
+	known   []Read
+}
+
 // readOf is what a node's answer to a claim says of the tick.
 func (a *attempt) readOf(reply script.Reply, record script.Record, vote Vote, got answer) Read {
 	if got.err != nil || reply.Letter == 0 {
@@ -19,7 +25,7 @@ func (a *attempt) readOf(reply script.Reply, record script.Record, vote Vote, go
 		Answered: true,
 		Granted:  vote.Kind == Granted,
 		// Since 0: the guard is off, and no rule of memory applies.
-		Knows: (reply.Since == 0 || sinceMs < a.claim.Tick) && record.Low < a.claim.Tick,
+		Knows: (reply.Since == 0 || sinceMs < a.tick.instant) && record.Low < a.tick.instant,
 		Owner: record.Mark.Owner,
 		State: record.Mark.State,
 		Time:  reply.Time.Milliseconds(),
@@ -29,14 +35,14 @@ func (a *attempt) readOf(reply script.Reply, record script.Record, vote Vote, go
 // needsAll reports whether a won claim should wait for the other nodes: it saw somebody's mark, and
 // what they know may settle whose tick it is.
 func (a *attempt) needsAll() bool {
-	if a.claim.Tick == 0 {
+	if a.tick == nil {
 		return false
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	marked, pending := false, false
 	for i := range a.ballots {
-		marked = marked || a.known[i].Owner != ""
+		marked = marked || a.tick.known[i].Owner != ""
 		pending = pending || a.votes[i].Kind == Pending
 	}
 	return marked && pending
@@ -45,14 +51,14 @@ func (a *attempt) needsAll() bool {
 // reads are what all nodes know of the tick, and how long until enough of their clocks show its
 // instant, where that is what a majority is missing. Called with a.mu held.
 func (a *attempt) reads() (reads []Read, early time.Duration) {
-	reads = slices.Clone(a.known)
+	reads = slices.Clone(a.tick.known)
 	missing := Majority(len(a.ballots))
 	var waits []time.Duration
 	for i := range a.ballots {
 		b := &a.ballots[i]
 		switch {
 		case b.err == errEarly:
-			left := time.Duration(a.claim.Tick-a.known[i].Time) * time.Millisecond
+			left := time.Duration(a.tick.instant-a.tick.known[i].Time) * time.Millisecond
 			waits = append(waits, max(left, time.Millisecond))
 		case b.err == nil:
 			missing--
@@ -89,19 +95,13 @@ type Commit struct {
 // when it was decided, and once keys may have ended elsewhere a rival can have read, and marked,
 // the others (model "tick/late grants").
 func (e *Engine) CommitTick(ctx context.Context, c Commit, voters Set) (committed bool, errs []NodeErr, err error) {
-	quorum := e.Quorum()
-	p := &poll{
-		engine: e, command: e.commitMessage(c), parse: script.ParseCommit,
-		enough: func(t Tally) bool {
-			return t.Ours >= quorum || t.Ours+t.Pending < quorum
-		},
-	}
-	if err := p.ask(ctx, voters, 0, e.set.NodeTimeout); err != nil {
+	p := &poll{engine: e, question: askCommit}
+	if err := p.ask(ctx, e.commitMessage(c), voters, 0, e.set.NodeTimeout); err != nil {
 		return false, nil, err
 	}
 	tally, errs := p.sum()
 	valid := e.Validity(c.TTL, c.Started) > 0
-	return tally.Ours >= quorum && valid, errs, nil
+	return tally.Ours >= e.Quorum() && valid, errs, nil
 }
 
 // A Confirmation is what the nodes said of a lease at a tick.
@@ -122,20 +122,14 @@ type Confirmation struct {
 func (e *Engine) ConfirmLease(
 	ctx context.Context, h Hold, reading int64, guard time.Duration,
 ) Confirmation {
-	quorum := e.Quorum()
-	p := &poll{
-		engine: e, command: e.confirmMessage(h.Name, h.Token, reading, guard),
-		parse: script.ParseConfirm,
-		enough: func(t Tally) bool {
-			return t.Ours >= quorum || t.Ours+t.Pending < quorum
-		},
-	}
+	p := &poll{engine: e, question: askConfirm}
+	message := e.confirmMessage(h.Name, h.Token, reading, guard)
 	var c Confirmation
-	if c.Err = p.ask(ctx, h.Voters, h.Touched, e.messageTimeout(h.TTL)); c.Err != nil {
+	if c.Err = p.ask(ctx, message, h.Voters, h.Touched, e.messageTimeout(h.TTL)); c.Err != nil {
 		return c
 	}
 	c.Tally, c.Errs = p.sum()
-	c.Verdict = DecideHold(c.Tally, quorum)
+	c.Verdict = DecideHold(c.Tally, e.Quorum())
 	c.TooNear = p.marked() > 0
 	if c.Verdict != HoldKept {
 		c.Holder, c.Remaining = p.rival()

@@ -2,6 +2,7 @@ package quorum_test
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -11,9 +12,20 @@ import (
 
 func TestTokensAreNeverTheSame(t *testing.T) {
 	t.Parallel()
+	const makers, each = 4, 2_500
+	made := make(chan string, makers*each)
+	var wg sync.WaitGroup
+	for range makers {
+		wg.Go(func() {
+			for range each {
+				made <- quorum.NewToken("host:1")
+			}
+		})
+	}
+	wg.Wait()
+	close(made)
 	seen := make(map[string]bool)
-	for range 10_000 {
-		token := quorum.NewToken("host:1")
+	for token := range made {
 		if seen[token] {
 			t.Fatalf("token %q came twice", token)
 		}

@@ -25,7 +25,7 @@ func (l *lane) look() {
 		return
 	}
 	l.watchAt = time.Time{}
-	overdue := overdue{now: now}
+	overdue := overdue{now: l.engine.moment(now)}
 	stuck := false
 	for _, f := range l.flights {
 		stuck = stuck || !f.took.Add(l.timeout).After(now) && overdue.waits(f.requests)
@@ -36,7 +36,7 @@ func (l *lane) look() {
 			}
 		}
 		if at := f.took.Add(l.timeout); at.After(now) {
-			overdue.next(at)
+			overdue.next(l.engine.moment(at))
 		}
 	}
 	for _, r := range l.queue {
@@ -54,8 +54,8 @@ func (l *lane) look() {
 	}
 	begin := l.board()
 	l.checkIdle()
-	if !overdue.earliest.IsZero() {
-		l.wait(overdue.earliest)
+	if overdue.earliest != 0 {
+		l.wait(l.engine.at(overdue.earliest))
 	}
 	l.mu.Unlock()
 	if begin {
@@ -71,9 +71,9 @@ func (l *lane) look() {
 
 // overdue collects the requests whose deadline has passed, and the next deadline.
 type overdue struct {
-	now          time.Time
+	now          time.Duration // as the deadlines are
 	sent, unsent []*request
-	earliest     time.Time
+	earliest     time.Duration // 0: none
 }
 
 // chain looks at r and those that wait for it.
@@ -81,7 +81,7 @@ func (o *overdue) chain(r *request) {
 	for ; r != nil; r = r.next {
 		switch {
 		case r.answered:
-		case r.deadline.After(o.now):
+		case r.deadline > o.now:
 			o.next(r.deadline)
 		case r.sent:
 			r.answered = true
@@ -103,8 +103,8 @@ func (o *overdue) waits(requests []*request) bool {
 	return false
 }
 
-func (o *overdue) next(at time.Time) {
-	if o.earliest.IsZero() || at.Before(o.earliest) {
+func (o *overdue) next(at time.Duration) {
+	if o.earliest == 0 || at < o.earliest {
 		o.earliest = at
 	}
 }

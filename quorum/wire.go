@@ -138,14 +138,12 @@ func (w *wire) open(batch *Batch, c *Call) *message {
 
 // sharesWith reports whether two commands of one script differ only in what is a lock's own.
 func (c *Command) sharesWith(other *Command) bool {
-	many, keys := c.Script.Many, scriptArgs+c.Script.Keys
-	own := scriptArgs + many.OwnKeys
-	return slices.Equal(c.Args[own:keys], other.Args[own:keys]) &&
-		slices.Equal(c.Args[keys+many.OwnArgs:], other.Args[keys+many.OwnArgs:])
+	return c.Common == other.Common || slices.Equal(c.Common.Keys, other.Common.Keys) &&
+		slices.Equal(c.Common.Args, other.Common.Args)
 }
 
-// manyCounts are the numbers of keys as wire arguments, made once.
-var manyCounts = func() (all [3 * script.MaxMany]any) {
+// keyCounts are the numbers of keys as wire arguments, made once.
+var keyCounts = func() (all [3 * script.MaxMany]any) {
 	for i := range all {
 		all[i] = strconv.Itoa(i)
 	}
@@ -155,22 +153,10 @@ var manyCounts = func() (all [3 * script.MaxMany]any) {
 // write makes the message's command.
 func (w *wire) write(ctx context.Context, batch *Batch, m *message) redis.Cmder {
 	first := &batch.Calls[m.calls[0]]
-	guarded := first.Guarded && batch.Identity != ""
-	args := first.Command.Args // shared between the nodes, so it is copied to be changed
-	if m.isMany() || guarded {
-		begin := len(w.args)
-		if m.isMany() {
-			w.join(batch, m)
-		} else {
-			w.args = append(w.args, args...)
-		}
-		args = w.args[begin:len(w.args):len(w.args)]
-	}
-	if guarded {
-		keys := m.script.Keys
-		if m.isMany() {
-			keys += (len(m.calls) - 1) * m.script.Many.OwnKeys
-		}
+	begin := len(w.args)
+	keys := w.fill(batch, m)
+	args := w.args[begin:len(w.args):len(w.args)]
+	if first.Guarded && batch.Identity != "" {
 		args[scriptArgs+keys+identityArg] = batch.Identity
 	}
 	if w.kept {
@@ -194,20 +180,24 @@ func (w *wire) write(ctx context.Context, batch *Batch, m *message) redis.Cmder 
 	return &m.one
 }
 
-// join appends the arguments of a message for many locks.
-func (w *wire) join(batch *Batch, m *message) {
-	many, keys := m.script.Many, scriptArgs+m.script.Keys
-	first, others := batch.Calls[m.calls[0]].Command.Args, m.calls[1:]
-	w.args = append(w.args, "evalsha", many.Arg,
-		manyCounts[m.script.Keys+len(others)*many.OwnKeys])
-	w.args = append(w.args, first[scriptArgs:keys]...)
+// scriptArgs is how many arguments of a command stand before the keys.
+const scriptArgs = 3
+
+// fill appends the message's arguments, and returns how many of them are keys.
+func (w *wire) fill(batch *Batch, m *message) (keys int) {
+	first, others := batch.Calls[m.calls[0]].Command.parts(), m.calls[1:]
+	keys, ownKeys := m.script.Keys, len(first[0])
+	keys += len(others) * ownKeys
+	w.args = append(w.args, "evalsha", m.runs().Arg, keyCounts[keys])
+	w.args = append(append(w.args, first[0]...), first[1]...)
 	for _, i := range others {
-		w.args = append(w.args, batch.Calls[i].Command.Args[scriptArgs:scriptArgs+many.OwnKeys]...)
+		w.args = append(w.args, batch.Calls[i].Command.Own[:ownKeys]...)
 	}
-	w.args = append(w.args, first[keys:]...)
+	w.args = append(append(w.args, first[2]...), first[3]...)
 	for _, i := range others {
-		w.args = append(w.args, batch.Calls[i].Command.Args[keys:keys+many.OwnArgs]...)
+		w.args = append(w.args, batch.Calls[i].Command.Own[ownKeys:]...)
 	}
+	return keys
 }
 
 // read puts the answer into the batch. The error is the connection's.

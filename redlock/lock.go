@@ -18,10 +18,9 @@ type Lock struct {
 	name    string
 	token   string // owner token: proves to the nodes that a key is ours
 	fencing uint64
-	options lockOptions
+	options holdOptions
 	base    context.Context // of the call: values only
 	won     clock.Reading   // when the round that won it began
-	ends    clock.Reading   // WithMaxHold: never valid after this; zero: no limit
 	keyLife time.Duration   // the longest that a key may still live: the TTL, or a handle's if longer
 
 	index int           // in keeper.locks, -1: not there; guarded by keeper.mu
@@ -76,7 +75,7 @@ func (c *Client) keep(
 	ctx context.Context, name string, o lockOptions, out quorum.Outcome,
 ) (*Lock, error) {
 	l := &Lock{
-		client: c, name: name, token: out.Token, fencing: out.Fencing, options: o, base: ctx,
+		client: c, name: name, token: out.Token, fencing: out.Fencing, options: o.holdOptions, base: ctx,
 		won: out.Started, index: -1, state: held,
 		until: c.engine.ValidUntil(o.ttl, out.Started), renewAt: out.Started.Add(o.renewEvery),
 		touched: out.Touched, unsure: out.Unsure, voters: out.Voters, refreshed: out.Started,
@@ -84,9 +83,6 @@ func (c *Client) keep(
 	}
 	if out.Unsure != 0 {
 		l.rest = out.Rest()
-	}
-	if o.maxHold > 0 {
-		l.ends = out.Started.Add(o.maxHold)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,6 +100,11 @@ func (c *Client) keep(
 	l.state = gone
 	c.engine.Release(l.hold(), nil, nil)
 	return nil, err
+}
+
+// ends is when WithMaxHold ends it, if there is one: it is never valid after that.
+func (l *Lock) ends() (clock.Reading, bool) {
+	return l.won.Add(l.options.maxHold), l.options.maxHold > 0
 }
 
 // hold is the lock as the engine knows it. Called with l.mu held.
@@ -213,7 +214,7 @@ func (l *Lock) judge() {
 	}
 	if now := l.client.clock.Now(); now.Until(l.until) <= 0 {
 		err := &RoundError{Op: "hold", Name: l.name, kinds: []error{ErrLost}}
-		if !l.ends.IsZero() && l.until.Add(time.Millisecond).Until(l.ends) <= l.drift() {
+		if ends, ok := l.ends(); ok && l.until.Add(time.Millisecond).Until(ends) <= l.drift() {
 			err.detail = fmt.Sprintf("it was held for its WithMaxHold of %v", l.options.maxHold)
 			l.lose(err, false)
 			return

@@ -11,13 +11,18 @@ import (
 type LockOption func(*lockOptions)
 
 type lockOptions struct {
+	holdOptions
+	keyLife time.Duration // Resume: how long keys may live that were set before
+	faults  []error
+}
+
+// holdOptions are those that matter while the lock is held.
+type holdOptions struct {
 	ttl        time.Duration
 	renewEvery time.Duration
 	maxHold    time.Duration // 0: no limit
 	minHold    time.Duration
 	noRenewal  bool
-	keyLife    time.Duration // Resume: how long keys may live that were set before
-	faults     []error
 }
 
 // WithTTL asks for a TTL other than Config.TTL: more than 0 and at most Config.MaxTTL, and long
@@ -61,10 +66,11 @@ func (c *Client) options(opts []LockOption) (lockOptions, error) {
 	if !c.made() {
 		return lockOptions{}, errNotMade
 	}
+	usual := holdOptions{ttl: c.cfg.TTL, renewEvery: c.cfg.RenewEvery}
 	if len(opts) == 0 { // New has checked these
-		return lockOptions{ttl: c.cfg.TTL, renewEvery: c.cfg.RenewEvery}, nil
+		return lockOptions{holdOptions: usual}, nil
 	}
-	o := lockOptions{ttl: c.cfg.TTL, renewEvery: c.cfg.RenewEvery}
+	o := lockOptions{holdOptions: usual}
 	for _, opt := range opts {
 		if opt == nil {
 			return o, invalid("a LockOption is nil")

@@ -86,8 +86,8 @@ func (l *Lock) renewed(x quorum.Extension, err error) {
 // ok when the validity would not grow. Called with l.mu held.
 func (l *Lock) extendTTL(now clock.Reading) (time.Duration, bool) {
 	ttl := l.options.ttl
-	if !l.ends.IsZero() {
-		ttl = min(ttl, now.Until(l.ends))
+	if ends, ok := l.ends(); ok {
+		ttl = min(ttl, now.Until(ends))
 	}
 	if ttl <= 0 {
 		return 0, false

@@ -3,15 +3,22 @@ package redlock
 import (
 	"context"
 	"sync"
+	"time"
 
+	"github.com/quorumlock/quorumlock/internal/clock"
 	"github.com/quorumlock/quorumlock/quorum"
 )
 
 // A freeing is one release under way. Calls of Unlock that come meanwhile share it.
 type freeing struct {
-	out  sync.WaitGroup
-	over bool  // guarded by Lock.mu
-	err  error // readable once nothing is out
+	lock       *Lock
+	began      clock.Reading
+	held       time.Duration // by then
+	lostBefore bool          // the lock was lost by then
+	again      bool          // an earlier release had got too few answers
+	out        sync.WaitGroup
+	over       bool  // guarded by Lock.mu
+	err        error // readable once nothing is out
 }
 
 // Unlock frees the lock, on nodes where the key is ours; a rival's is never touched. From its
@@ -50,10 +57,7 @@ func (l *Lock) Unlock(_ context.Context) error {
 	}
 	f := l.freeing
 	if f == nil || f.over {
-		f = new(freeing)
-		f.out.Add(1)
-		l.freeing = f
-		l.release(f)
+		f = l.release()
 	}
 	l.mu.Unlock()
 	f.out.Wait() // bounded: every message is answered at its deadline
@@ -61,35 +65,43 @@ func (l *Lock) Unlock(_ context.Context) error {
 }
 
 // release asks the nodes. Called with l.mu held, which it gives up in between.
-func (l *Lock) release(f *freeing) {
+func (l *Lock) release() *freeing {
 	c := l.client
-	began := c.clock.Now()
-	span := began.Since(l.won)
-	keep := max(l.options.minHold-span, 0)
+	f := &freeing{lock: l, began: c.clock.Now()}
+	f.held = f.began.Since(l.won)
+	f.out.Add(1)
+	l.freeing = f
+	keep := max(l.options.minHold-f.held, 0)
 	if keep == 0 { // else it is to stay on all nodes
 		l.recall()
 	}
-	hold, lostBefore, again := l.hold(), l.state == gone, l.asked
-	l.asked = l.asked || !lostBefore
+	hold := l.hold()
 	hold.Keep = keep
+	f.lostBefore, f.again = l.state == gone, l.asked
+	l.asked = l.asked || !f.lostBefore
 	l.mu.Unlock()
 	defer l.mu.Lock()
-	c.engine.Release(hold, l.stillUnsure, func(got quorum.Freeing) {
-		err := c.freeingError(l.name, got, lostBefore, again)
-		l.mu.Lock()
-		f.over, f.err = true, err
-		if err == nil {
-			l.state = freed
-		}
-		l.mu.Unlock()
-		c.cfg.Observer.round(Round{Op: "unlock", Name: l.name,
-			Votes: got.Tally.Ours + got.Tally.Nobody, Nodes: c.engine.Nodes(),
-			Took: c.clock.Now().Since(began), Err: err})
-		if err == nil {
-			c.cfg.Observer.freed(Event{Name: l.name, Token: l.fencing, Held: span})
-		}
-		f.out.Done()
-	})
+	c.engine.Release(hold, l.stillUnsure, f.decided)
+	return f
+}
+
+// decided takes in what became of the release.
+func (f *freeing) decided(got quorum.Freeing) {
+	l, c := f.lock, f.lock.client
+	err := c.freeingError(l.name, got, f.lostBefore, f.again)
+	l.mu.Lock()
+	f.over, f.err = true, err
+	if err == nil {
+		l.state = freed
+	}
+	l.mu.Unlock()
+	c.cfg.Observer.round(Round{Op: "unlock", Name: l.name,
+		Votes: got.Tally.Ours + got.Tally.Nobody, Nodes: c.engine.Nodes(),
+		Took: c.clock.Now().Since(f.began), Err: err})
+	if err == nil {
+		c.cfg.Observer.freed(Event{Name: l.name, Token: l.fencing, Held: f.held})
+	}
+	f.out.Done()
 }
 
 // freeingError judges a release. lostBefore: the lock had been lost when it was sent. again: an

@@ -18,6 +18,9 @@ type lines struct {
 	byName map[string]*line
 }
 
+// spareLines are those nobody stands in any more, to be used again.
+var spareLines = sync.Pool{New: func() any { return new(line) }}
+
 type line struct {
 	places []*place
 	last   *RoundError // what the contender was last told
@@ -39,7 +42,7 @@ func (s *lines) join(name string) *place {
 	}
 	l := s.byName[name]
 	if l == nil {
-		l = &line{}
+		l = spareLines.Get().(*line)
 		l.places = append(l.room[:0], &l.first)
 		s.byName[name] = l
 		return &l.first
@@ -61,6 +64,8 @@ func (s *lines) leave(name string, p *place) {
 		l.places = append(l.places[:i], l.places[i+1:]...)
 		if len(l.places) == 0 {
 			delete(s.byName, name)
+			*l = line{}
+			spareLines.Put(l)
 		} else if i == 0 {
 			close(l.places[0].turn)
 		}
@@ -138,14 +143,15 @@ func (c *Client) waitFor(ctx context.Context, name string, o lockOptions) (*Lock
 			asked = time.Now()
 			return c.try(ctx, name, o, w.rank.now(), called, asked.Add(c.tryTakes(o)))
 		})
-		took := time.Since(asked)
-		var round *RoundError
-		switch {
-		case err == nil:
+		if err == nil {
 			if w.ear != nil {
 				w.ear.Keep()
 			}
 			return l, nil
+		}
+		took := time.Since(asked)
+		var round *RoundError
+		switch {
 		case !errors.As(err, &round) || errors.Is(err, ErrClosed):
 			return nil, err
 		case ctx.Err() != nil:

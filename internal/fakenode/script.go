@@ -31,18 +31,13 @@ type call struct {
 	args   []string // keys first
 }
 
-const (
-	scriptArgs   = 3     // where the keys begin in Command.Args
-	identityWord = 3 + 6 // where an acquire keeps a place for the identity, keys counted
-)
+// identityWord is where an acquire keeps a place for the identity, keys counted.
+const identityWord = 3 + 6
 
 // newCall reads a command once, on its sender's side. An identity takes the place that the command
 // keeps for it.
 func newCall(c *quorum.Command, identity string) call {
-	args := make([]string, 0, len(c.Args))
-	for i := range max(0, len(c.Args)-scriptArgs) {
-		args = append(args, c.Arg(i))
-	}
+	args := c.Words()
 	if identity != "" && identityWord < len(args) {
 		args[identityWord] = identity
 	}

@@ -20,8 +20,8 @@ var guard = []Mutant{
 	scripted("TestP5AKeyWithoutAVoteIsNoProof", Mutant{Name: "a handle counts keys without a vote",
 		Rule: "only nodes whose word counts are asked when a handle is resumed (P1, P5)",
 		File: "quorum/swap.go",
-		Old:  "p.ask(ctx, voters, rest, e.messageTimeout(ttl))",
-		New:  "p.ask(ctx, voters|rest, 0, e.messageTimeout(ttl))"}),
+		Old:  "from, to, ttl), voters, rest, e.messageTimeout(ttl))",
+		New:  "from, to, ttl), voters|rest, 0, e.messageTimeout(ttl))"}),
 	scripted("TestP1APlantOnAWaitingNode", Mutant{Name: "plant unguarded",
 		Rule: "a node without a vote takes no plant (P1)",
 		File: "quorum/hold.go",
@@ -61,7 +61,7 @@ var guard = []Mutant{
 	scripted("TestG4NoShortCut", Mutant{Name: "waiting nodes vote",
 		Rule: "a node whose memory is new gives no vote (G4)",
 		File: "quorum/ballot.go",
-		Old: "if left > 0 || g.waits {\n" +
+		Old: "if left > 0 || waits {\n" +
 			"\t\treturn &WaitError{Left: max(left, 0)}\n\t}\n\treturn nil\n}\n\n" +
 			"// take turns an answer into a vote.\n" +
 			"func (b *ballot) take(reply script.Reply, err error, got answer) Vote {\n" +
@@ -145,7 +145,7 @@ var guard = []Mutant{
 	{Name: "taken back everywhere",
 		Rule: "what is taken back from one node is not owed to the others",
 		File: "quorum/hold.go",
-		Old:  "if !h.Touched.Has(i) {", New: "if false {",
+		Old:  "if !touched.Has(i) {", New: "if false {",
 		Package: engine, Run: "^TestReleaseOfOneNodeLeavesTheOthersAlone$"},
 	scripted("TestIndependence.*", Mutant{Name: "run id ignored",
 		Rule: "two addresses of one server never give two votes",

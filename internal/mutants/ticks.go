@@ -89,7 +89,7 @@ var tickRules = []Mutant{
 	simulated(Mutant{Name: "commit on one node",
 		Rule: "a tick is run only when it is on record on a majority",
 		File: "quorum/tick.go",
-		Old:  "return tally.Ours >= quorum && valid, errs, nil",
+		Old:  "return tally.Ours >= e.Quorum() && valid, errs, nil",
 		New:  "return tally.Ours > 0 && valid, errs, nil"}),
 	simulated(Mutant{Name: "run before the commit",
 		Rule: "nothing runs that is not on record",

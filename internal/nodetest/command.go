@@ -1,7 +1,8 @@
 package nodetest
 
 import (
-	"strconv"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/quorumlock/quorumlock/internal/script"
@@ -33,9 +34,13 @@ type Acquire struct {
 
 // Command is the message.
 func (a Acquire) Command() *quorum.Command {
-	return Command(script.Acquire, a.Keys.Lock, a.Keys.Register, a.Keys.Node, a.Token,
+	return Command(script.Acquire, a.words()...)
+}
+
+func (a Acquire) words() []any {
+	return []any{a.Keys.Lock, a.Keys.Register, a.Keys.Node, a.Token,
 		a.Proposed, a.TTL.Milliseconds(), a.Allowance.Microseconds(), a.HalfLife.Microseconds(),
-		a.Life.Milliseconds(), a.Identity, a.MaxTTL.Milliseconds(), a.Largest.Milliseconds())
+		a.Life.Milliseconds(), a.Identity, a.MaxTTL.Milliseconds(), a.Largest.Milliseconds()}
 }
 
 // Admit makes the message of admit.lua. The mode is "renew", "vote", "look" or "".
@@ -72,8 +77,7 @@ func Inspect(keys Keys) *quorum.Command {
 
 // Claim makes the message of claim.lua, for the tick at this instant in ms.
 func Claim(a Acquire, tick int64) *quorum.Command {
-	words := append(a.Command().Args[3:], tick)
-	return Command(script.Claim, words...)
+	return Command(script.Claim, append(a.words(), tick)...)
 }
 
 // Commit makes the message of commit.lua: the tick at this instant, in ms, is to run, and what
@@ -93,10 +97,14 @@ func Confirm(keys Keys, token string, reading int64, guard, life time.Duration) 
 
 // Command makes a message of any script: its keys, then its arguments.
 func Command(s *script.Script, words ...any) *quorum.Command {
-	args := append([]any{"evalsha", s.SHA, strconv.Itoa(s.Keys)}, words...)
-	c := &quorum.Command{Script: s, Args: args}
+	c := &quorum.Command{Script: s, Own: words}
+	if m := s.Many; m != nil {
+		own := words[s.Keys:][:m.OwnArgs]
+		c.Own = slices.Concat(words[:m.OwnKeys], own)
+		c.Common = &quorum.Common{Keys: words[m.OwnKeys:s.Keys], Args: words[s.Keys+m.OwnArgs:]}
+	}
 	if len(words) > 0 {
-		c.Key = c.Arg(0)
+		c.Key = fmt.Sprint(words[0])
 	}
 	return c
 }

@@ -46,7 +46,7 @@ func compareMany(t *testing.T, s Subject) {
 				got, want := one.callText(&batch.Calls[i], parsers[i]), other.answerText(c, parsers[i])
 				if got != want {
 					t.Fatalf("seed %d, run %d, step %d, call %d: %s %v: got %s, want %s",
-						seed, run, step, i, c.Script.Name, c.Args[3:], got, want)
+						seed, run, step, i, c.Script.Name, c.Words(), got, want)
 				}
 			}
 			spoil := one.named(fmt.Sprint(dice.IntN(names))).keys.Lock // not a text: WRONGTYPE

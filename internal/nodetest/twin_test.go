@@ -45,7 +45,7 @@ func randomAct(dice *mrand.Rand, keys Keys) (what string, act func(*asker) strin
 	number := sixteen + dice.Uint64N(5)
 	ttl := []time.Duration{time.Minute, time.Hour, 24 * time.Hour}[dice.IntN(3)]
 	send := func(c *quorum.Command, parse parser) (string, func(*asker) string) {
-		what := fmt.Sprint(c.Script.Name, " ", c.Args[3:])
+		what := fmt.Sprint(c.Script.Name, " ", c.Words())
 		return what, func(a *asker) string { return a.answerText(c, parse) }
 	}
 	write := func(what string, write func(Data)) (string, func(*asker) string) {

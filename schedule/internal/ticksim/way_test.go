@@ -30,7 +30,7 @@ var errCut = errors.New("write tcp: broken pipe")
 func (w *way) Exec(ctx context.Context, batch *quorum.Batch) error {
 	w.standsStill()
 	for i := range batch.Calls {
-		if c := batch.Calls[i].Command; c.Script.Name == "commit" && w.cutsOff(c.Arg(2)) {
+		if c := batch.Calls[i].Command; c.Script.Name == "commit" && w.cutsOff(c.Words()[2]) {
 			return errCut
 		}
 	}
