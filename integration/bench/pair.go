@@ -54,6 +54,7 @@ const (
 	oursName = "quorumlock"
 	bareName = "bare scripts"
 	leanName = "bare scripts at a majority"
+	waitName = "callers on bare scripts at a majority"
 )
 
 // oursIn is the name of ours on nodes with a trouble.
@@ -119,15 +120,22 @@ func (f *field) lineUp(ctx context.Context, cell pairCell, oneNode bool) ([]*con
 		line = append(line, c)
 	}
 	if cell.bare {
-		all, err := f.ceiling(ctx, bareName, nodes)
-		if err != nil {
-			return nil, err
+		most := nodes[:len(nodes)/2+1]
+		for _, c := range []struct {
+			name  string
+			nodes redisproc.Nodes
+			run   bareRun
+		}{
+			{bareName, nodes, (*bare.Scripts).Run},
+			{leanName, most, (*bare.Scripts).Run},
+			{waitName, most, (*bare.Scripts).RunCallers},
+		} {
+			one, err := f.ceiling(ctx, c.name, c.nodes, c.run)
+			if err != nil {
+				return nil, err
+			}
+			line = append(line, one)
 		}
-		most, err := f.ceiling(ctx, leanName, nodes[:len(nodes)/2+1])
-		if err != nil {
-			return nil, err
-		}
-		line = append(line, all, most)
 	}
 	for _, t := range cell.troubles {
 		nodes, answering := f.stage.in(t)
@@ -187,20 +195,23 @@ func (f *field) library(ctx context.Context, p peer, name, place string,
 	})
 }
 
+// A bareRun is one of the ways to run the bare scripts.
+type bareRun func(*bare.Scripts, context.Context, int, time.Duration) (float64, error)
+
 // ceiling makes a contestant of the bare scripts at these nodes.
 func (f *field) ceiling(
-	ctx context.Context, name string, nodes redisproc.Nodes,
+	ctx context.Context, name string, nodes redisproc.Nodes, run bareRun,
 ) (*contestant, error) {
 	return f.once(fmt.Sprintf("%s%d nodes", name, len(nodes)), func() (*contestant, error) {
 		b, err := bare.Open(ctx, nodes.Addrs())
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		run := func(ctx context.Context, callers int, span time.Duration) (w work) {
-			w.pairs, w.err = b.Run(ctx, callers, span)
+		work := func(ctx context.Context, callers int, span time.Duration) (w work) {
+			w.pairs, w.err = run(b, ctx, callers, span)
 			return w
 		}
-		return &contestant{name: name, nodes: nodes, run: run, close: b.Close}, nil
+		return &contestant{name: name, nodes: nodes, run: work, close: b.Close}, nil
 	})
 }
 

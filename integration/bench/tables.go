@@ -83,8 +83,10 @@ func (r *results) pairTable() table {
 			" once, what the script calls does not), at all nodes that answer together; one call of"+
 			" ours may hold many locks. \"%s\" is the ceiling: the same scripts in the fullest calls,"+
 			" by a loop that decides nothing and waits for no other node; \"%s\" asks no more nodes than"+
-			" that, as ours does for the most part where many call at once (ADR 0012).",
-			r.form.pairSpan, r.form.rounds, bareName, leanName),
+			" that, as ours does for the most part where many call at once (ADR 0012). \"%s\" is these once"+
+			" more, for callers who wait for their answers, as a library's do: what is asked while a"+
+			" node answers goes to it together afterwards, and nothing is decided, remembered or timed.",
+			r.form.pairSpan, r.form.rounds, bareName, leanName, waitName),
 		header: []string{"nodes", "callers", "library", "median/pair", "fastest", "slowest", "ours is",
 			"allocs", "bytes", "commands", "failed"},
 		words: []bool{false, false, true}}

@@ -17,11 +17,15 @@ type target struct {
 	bound string // what the nodes or the way to them allow in this run; "": not known
 }
 
-// within says what bounds the target.
+// within says what bounds the target, after what was said before.
 func (t target) within(bound float64, known bool, why string) target {
-	if known {
-		t.bound = t.show(bound) + ": " + why
+	if !known {
+		return t
 	}
+	if t.bound != "" {
+		t.bound += "; "
+	}
+	t.bound += t.show(bound) + ": " + why
 	return t
 }
 
@@ -72,8 +76,9 @@ func (r *results) targets() []target {
 
 // What bounds lock + unlock: under load a majority of the nodes may be enough.
 const (
-	alone  = "the bare scripts at all nodes, without any library"
-	leanly = "the bare scripts at a majority, without any library"
+	alone   = "the bare scripts at all nodes, without any library"
+	leanly  = "the bare scripts at a majority, without any library"
+	waiting = "callers who wait for these scripts, with nothing decided, remembered or timed"
 )
 
 // targetDelay is the added delay that there are targets for.
@@ -88,10 +93,11 @@ func (r *results) pairTargets() []target {
 	}{{64, 10}, {512, 12}} {
 		if c := r.pairsAt(want.callers); c != nil {
 			got, ok := ratio(c.times(oursName), c.redsyncBest())
-			bound, measured := ratio(c.times(leanName), c.redsyncBest())
+			lean, bare := ratio(c.times(leanName), c.redsyncBest())
+			called, batched := ratio(c.times(waitName), c.redsyncBest())
 			all = append(all, atLeast(fmt.Sprintf("%d callers: at least %gx redsync's best",
 				want.callers, want.times), want.times, got, ok, times).
-				within(bound, measured, leanly))
+				within(lean, bare, leanly).within(called, batched, waiting))
 		}
 	}
 	if c := r.pairsAt(1); c != nil {
@@ -157,7 +163,8 @@ func (r *results) handoffTargets() []target {
 	if h := r.handoffsAt(2); h != nil && r.roundTrip > 0 {
 		slowest := median(column(h.samples[0], func(s handoffSample) float64 { return float64(s.p99) }))
 		all = append(all, atMost("2 waiters: p99 from Unlock to the next holder below 5 round trips"+
-			" (of a lone PING)", 5, slowest/float64(r.roundTrip), slowest > 0, plainNumber))
+			" (of a lone PING)", 5, slowest/float64(r.roundTrip), slowest > 0, plainNumber).
+			within(r.leastHandoff(), r.leastHandoff() > 0, leanly+", to free and to take"))
 	}
 	for _, w := range r.waits {
 		got := median(w.commands(0))
@@ -165,6 +172,16 @@ func (r *results) handoffTargets() []target {
 			w.waiters), 1, got, len(w.samples[0]) > 0, plainNumber))
 	}
 	return all
+}
+
+// leastHandoff is what freeing and taking take at the nodes of a majority alone, in round trips of a
+// lone PING; 0: not known.
+func (r *results) leastHandoff() float64 {
+	c := r.pairsAt(1)
+	if c == nil || r.roundTrip == 0 {
+		return 0
+	}
+	return float64(median(c.times(leanName))) / float64(r.roundTrip)
 }
 
 // electionTargets judges elections.

@@ -37,8 +37,9 @@ func at(times ...time.Duration) []pairSample {
 
 // made are results whose ratios are known.
 func made() results {
-	names := []string{oursName, "redsync", "redsync fail-fast", bareName, leanName, oursIn(oneDead)}
-	redsync := []bool{false, true, true, false, false, false}
+	names := []string{oursName, "redsync", "redsync fail-fast", bareName, leanName, waitName,
+		oursIn(oneDead)}
+	redsync := []bool{false, true, true, false, false, false, false}
 	return results{
 		form: form{name: "made", rounds: 3},
 		pairs: []pairResult{
@@ -49,7 +50,7 @@ func made() results {
 			{cell: pairCell{nodes: 5, callers: 512, bare: true, troubles: []trouble{oneDead}},
 				names: names, redsync: redsync,
 				samples: [][]pairSample{at(10, 10, 10), at(130, 130, 130), at(120, 120, 120),
-					at(8, 8, 8), at(5, 5, 5), at(12, 12, 12)}},
+					at(8, 8, 8), at(5, 5, 5), at(8, 8, 8), at(12, 12, 12)}},
 		},
 		handoffs: []handoffResult{{cell: handoffCell{16, 17}, peers: waitingPeers(),
 			samples: [][]handoffSample{
@@ -212,7 +213,7 @@ func TestTargetsSayWhatBoundsThem(t *testing.T) {
 	t.Parallel()
 	r := made()
 	for claim, want := range map[string]string{
-		"512 callers: at least 12x redsync's best":          "24.0x: " + leanly,
+		"512 callers: at least 12x redsync's best":          "24.0x: " + leanly + "; 15.0x: " + waiting,
 		"64 callers: at least 10x redsync's best":           "", // no bare scripts there
 		"512 callers: within 1.4x of the ceiling":           "",
 		"1 caller: at most 0.75x of redsync's best latency": "",
@@ -230,4 +231,22 @@ func TestTargetsSayWhatBoundsThem(t *testing.T) {
 			t.Errorf("no target %q", claim)
 		}
 	}
+}
+
+func TestAHandoffIsBoundByWhatFreeingAndTakingTake(t *testing.T) {
+	t.Parallel()
+	r := results{
+		roundTrip: 2,
+		pairs: []pairResult{{cell: pairCell{nodes: 5, callers: 1}, names: []string{oursName, leanName},
+			redsync: []bool{false, false}, samples: [][]pairSample{at(50), at(12, 15, 90)}}},
+		handoffs: []handoffResult{{cell: handoffCell{2, 3}, peers: waitingPeers()[:1],
+			samples: [][]handoffSample{{{perSecond: 1, p99: 40}}}}},
+	}
+	want := "7.50: " + leanly + ", to free and to take"
+	for _, one := range r.targets() {
+		if strings.HasPrefix(one.claim, "2 waiters") && one.measuredAs() == "20" && one.bound == want {
+			return
+		}
+	}
+	t.Errorf("got %+v, want one of 2 waiters, 20, bound by %q", r.targets(), want)
 }

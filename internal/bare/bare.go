@@ -90,10 +90,8 @@ func newRounds(names int) *rounds {
 			lock.add([]any{name, "ql:h:" + name}, []any{token, &fencing})
 			unlock.add([]any{name}, []any{token, "ql:free:" + name})
 		}
-		week := 7 * 24 * time.Hour
-		r.locks = append(r.locks, lock.args([]any{"ql:node"}, []any{"10000", "15000000",
-			(week / 2).Microseconds(), week.Milliseconds(), "", "30000", "30000"}))
-		r.unlocks = append(r.unlocks, unlock.args(nil, []any{"0"}))
+		r.locks = append(r.locks, lock.args(acquireKeys, acquireArgs))
+		r.unlocks = append(r.unlocks, unlock.args(nil, releaseArgs))
 	}
 	return r
 }
@@ -116,16 +114,34 @@ func (r *rounds) run(ctx context.Context, client *redis.Client) error {
 		if _, err := pipe.Exec(ctx); err != nil {
 			return err
 		}
-		for _, c := range answers {
-			for _, reply := range c.Val()[1:] {
-				if reply == "" || reply[0] != script.Done {
-					return fmt.Errorf("bare scripts: answered %q", reply)
-				}
+		if err := allDone(answers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// allDone wants every lock granted, or freed.
+func allDone(answers []*redis.StringSliceCmd) error {
+	for _, c := range answers {
+		for _, reply := range c.Val()[1:] {
+			if reply == "" || reply[0] != script.Done {
+				return fmt.Errorf("bare scripts: answered %q", reply)
 			}
 		}
 	}
 	return nil
 }
+
+const week = 7 * 24 * time.Hour
+
+// What all locks have in common; the restart guard is off.
+var (
+	acquireKeys = []any{"ql:node"}
+	acquireArgs = []any{"10000", "15000000", (week / 2).Microseconds(), week.Milliseconds(), "",
+		"30000", "30000"}
+	releaseArgs = []any{"0"}
+)
 
 // A call is a call for many locks in the making.
 type call struct {
