@@ -12,10 +12,15 @@
 // costs more than a tenth of the throughput at 64 callers. The clock watch cannot be switched off,
 // and is in both.
 //
+//	go run ./internal/pairs -callers 64 -profile DIR
+//
+// measures ours alone, with so many callers, and leaves cpu.pprof and allocs.pprof in DIR, for
+// `go tool pprof -top DIR/cpu.pprof`.
+//
 // "bare scripts" is the ceiling: what the nodes do when the same scripts are sent in the fullest
 // calls by a loop without any logic.
 //
-// In reading order: main.go, measure.go, libraries.go; package bare.
+// In reading order: main.go, measure.go, libraries.go, profile.go; package bare.
 package main
 
 import (
@@ -40,6 +45,8 @@ type settings struct {
 	min    float64
 	guard  bool
 	inside bool
+	only   int // callers; 0: all numbers of them
+	dir    string
 }
 
 // start starts the nodes.
@@ -57,6 +64,9 @@ const judged = 64
 
 // counts are the numbers of callers to measure with.
 func (s settings) counts() []int {
+	if s.only > 0 {
+		return []int{s.only}
+	}
 	if s.guard {
 		return []int{judged}
 	}
@@ -72,8 +82,13 @@ func main() {
 	flag.Float64Var(&s.min, "min", 6, "how many times as fast as redsync fail-fast we must be; with -guard, 0.9")
 	flag.BoolVar(&s.guard, "guard", false, "compare ours with and without the restart guard")
 	flag.BoolVar(&s.inside, "inside", false, "on nodes inside this process, also where there is a redis-server")
+	flag.IntVar(&s.only, "callers", 0, "measure with so many callers only, and judge nothing; 0: with 1, 64 and 512")
+	flag.StringVar(&s.dir, "profile", "", "measure ours alone, and write profiles into this directory")
 	flag.Parse()
-	if s.guard {
+	switch {
+	case s.only != 0 || s.dir != "":
+		s.min = 0
+	case s.guard:
 		s.min = 0.9
 	}
 
@@ -88,6 +103,9 @@ func main() {
 
 // run measures and reports, and returns the ratio that is judged.
 func run(ctx context.Context, s settings, out, progress io.Writer) (ratio float64, err error) {
+	if s.only < 0 {
+		return 0, fmt.Errorf("-callers %d: 1 at least", s.only)
+	}
 	nodes, err := s.start(ctx)
 	if err != nil {
 		return 0, err
@@ -103,6 +121,15 @@ func run(ctx context.Context, s settings, out, progress io.Writer) (ratio float6
 	}
 	fmt.Fprintf(out, "%v on loopback, lock + unlock of distinct names, %d rounds of %v each\n\n",
 		nodes, s.rounds, s.span)
+
+	profile := profile{dir: s.dir}
+	if s.dir != "" {
+		libs = libs[:1]
+	}
+	if err := profile.start(); err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, profile.stop()) }()
 
 	samples := make(map[int][][]sample) // by callers, by library, by round
 	for _, n := range s.counts() {

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +38,32 @@ func TestGuardIsMeasuredOnAndOff(t *testing.T) {
 	if ratio <= 0 || !strings.Contains(out.String(), "guard on") ||
 		!strings.Contains(out.String(), "guard off") {
 		t.Errorf("ratio %v, want a positive number, and lines of both:\n%s", ratio, out.String())
+	}
+}
+
+func TestAProfileIsOfOursAlone(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	dir := t.TempDir()
+	s := settings{rounds: 1, span: 20 * time.Millisecond, nodes: 3, only: 2, dir: dir}
+	if _, err := run(t.Context(), s, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(out.String(), "redsync") || !strings.Contains(out.String(), "quorumlock") {
+		t.Errorf("want a line of ours alone:\n%s", out.String())
+	}
+	for _, name := range []string{"cpu.pprof", "allocs.pprof"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v, %v, want a file with something in it", name, info, err)
+		}
+	}
+	s.dir = filepath.Join(dir, "missing")
+	if _, err := run(t.Context(), s, io.Discard, io.Discard); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("into a directory that is not there: got %v, want what is wrong", err)
+	}
+	s.only = -1
+	if _, err := run(t.Context(), s, io.Discard, io.Discard); err == nil {
+		t.Error("-1 callers: got no error")
 	}
 }
 
