@@ -84,14 +84,16 @@ func (c *Client) options(opts []LockOption) (lockOptions, error) {
 	case o.ttl > c.cfg.MaxTTL:
 		fault("WithTTL(%v): above Config.MaxTTL, %v", o.ttl, c.cfg.MaxTTL)
 	default:
+		option, most := "WithTTL", "the lock's TTL, %v; see WithTTL"
 		if o.maxHold > 0 && o.maxHold < o.ttl {
+			option, most = "WithMaxHold", "WithMaxHold, %v"
 			o.ttl, o.renewEvery = o.maxHold, min(o.renewEvery, o.maxHold/3)
 		}
 		if o.minHold > o.ttl {
-			fault("WithMinHold(%v): above the lock's TTL, %v; see WithTTL", o.minHold, o.ttl)
+			fault("WithMinHold(%v): above "+most, o.minHold, o.ttl)
 		}
 		if drift := quorum.Drift(o.ttl, c.cfg.DriftFactor); drift >= o.ttl {
-			fault("a TTL of %v leaves no validity after the drift allowance of %v", o.ttl, drift)
+			fault("%s(%v): leaves no validity after the drift allowance of %v", option, o.ttl, drift)
 		}
 	}
 	return o, errors.Join(o.faults...)
