@@ -3,6 +3,7 @@ package redlock
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -42,7 +43,9 @@ type RoundError struct {
 	// Votes counts the nodes that gave what was asked for; Quorum is how many it takes, of Nodes.
 	Votes, Quorum, Nodes int
 
-	Holder string // the rival's identity, if one was seen
+	// Holder is the identity of the rival with the most keys, if one was seen; with ErrHeld it has a
+	// majority.
+	Holder string
 	// Remaining is how long that rival's lock lasts, math.MaxInt64 if its keys have no end; or how
 	// long until waiting nodes vote again.
 	Remaining time.Duration
@@ -71,7 +74,11 @@ func (e *RoundError) Error() string {
 		fmt.Fprintf(&b, "; %d of %d nodes, %d needed", e.Votes, e.Nodes, e.Quorum)
 	}
 	if e.Holder != "" {
-		fmt.Fprintf(&b, "; held by %s", e.Holder)
+		found := "there is a key of" // which may be a contender's, or what is left of a holder's
+		if slices.Contains(e.kinds, ErrHeld) {
+			found = "held by"
+		}
+		fmt.Fprintf(&b, "; %s %s", found, e.Holder)
 		switch {
 		case e.Remaining > noEnd:
 			b.WriteString(" for ever: its key has no end")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -323,8 +324,13 @@ func TestSpecRetryIsBounded(t *testing.T) {
 		r.nodes[0].Set("k", "ql1:x/!", time.Minute)
 		r.nodes[1].Set("k", "ql1:y/!!", time.Minute)
 		began := time.Now()
-		r.wantIs(r.try(a, "k"), redlock.ErrNoQuorum)
+		err := r.try(a, "k")
+		r.wantIs(err, redlock.ErrNoQuorum)
 		r.wantTook(began, time.Millisecond, 2*redlock.DefaultNodeTimeout)
+		if text := err.Error(); strings.Contains(text, "held by") ||
+			!strings.Contains(text, "; there is a key of x for another 1m0s") {
+			r.Errorf("got %q, want that there is a key of x, and not that the lock is held", text)
+		}
 	})
 }
 
