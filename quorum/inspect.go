@@ -61,7 +61,7 @@ func (e *Engine) inspect(
 		reply := a.reply(p.question)
 		all[i] = Inspection{Holder: reply.Holder, Left: reply.Left,
 			Register: reply.Register, Err: a.err}
-		if reply.Letter == 0 && a.err == nil {
+		if a.said == "" && a.err == nil {
 			all[i].Err = errNodeTimeout
 		}
 	}

@@ -78,7 +78,7 @@ func (r *results) targets() []target {
 const (
 	alone   = "the bare scripts at all nodes, without any library"
 	leanly  = "the bare scripts at a majority, without any library"
-	waiting = "callers who wait for these scripts, with nothing decided, remembered or timed"
+	waiting = "waiting for the scripts at a majority, with nothing decided, remembered or timed"
 )
 
 // targetDelay is the added delay that there are targets for.
@@ -164,7 +164,7 @@ func (r *results) handoffTargets() []target {
 		slowest := median(column(h.samples[0], func(s handoffSample) float64 { return float64(s.p99) }))
 		all = append(all, atMost("2 waiters: p99 from Unlock to the next holder below 5 round trips"+
 			" (of a lone PING)", 5, slowest/float64(r.roundTrip), slowest > 0, plainNumber).
-			within(r.leastHandoff(), r.leastHandoff() > 0, leanly+", to free and to take"))
+			within(r.leastHandoff(), r.leastHandoff() > 0, "a caller alone, "+waiting+", to free and to take"))
 	}
 	for _, w := range r.waits {
 		got := median(w.commands(0))
@@ -174,14 +174,14 @@ func (r *results) handoffTargets() []target {
 	return all
 }
 
-// leastHandoff is what freeing and taking take at the nodes of a majority alone, in round trips of a
-// lone PING; 0: not known.
+// leastHandoff is what freeing and taking take a caller alone who waits for the scripts at a majority,
+// in round trips of a lone PING; 0: not known.
 func (r *results) leastHandoff() float64 {
 	c := r.pairsAt(1)
 	if c == nil || r.roundTrip == 0 {
 		return 0
 	}
-	return float64(median(c.times(leanName))) / float64(r.roundTrip)
+	return float64(median(c.times(waitName))) / float64(r.roundTrip)
 }
 
 // electionTargets judges elections.

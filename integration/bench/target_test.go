@@ -237,12 +237,12 @@ func TestAHandoffIsBoundByWhatFreeingAndTakingTake(t *testing.T) {
 	t.Parallel()
 	r := results{
 		roundTrip: 2,
-		pairs: []pairResult{{cell: pairCell{nodes: 5, callers: 1}, names: []string{oursName, leanName},
+		pairs: []pairResult{{cell: pairCell{nodes: 5, callers: 1}, names: []string{oursName, waitName},
 			redsync: []bool{false, false}, samples: [][]pairSample{at(50), at(12, 15, 90)}}},
 		handoffs: []handoffResult{{cell: handoffCell{2, 3}, peers: waitingPeers()[:1],
 			samples: [][]handoffSample{{{perSecond: 1, p99: 40}}}}},
 	}
-	want := "7.50: " + leanly + ", to free and to take"
+	want := "7.50: a caller alone, " + waiting + ", to free and to take"
 	for _, one := range r.targets() {
 		if strings.HasPrefix(one.claim, "2 waiters") && one.measuredAs() == "20" && one.bound == want {
 			return
