@@ -31,7 +31,7 @@ func tiny() form {
 			{nodes: 5, callers: 1, bare: true},
 			{nodes: 5, callers: 64, bare: true, troubles: []trouble{oneDead, oneFrozen, oneSlow}},
 		},
-		handoffs: []handoffCell{{2, 3}, {6, 1}}, handoffSpan: 100 * time.Millisecond, processes: 2,
+		handoffs: []handoffCell{{2, 3, 0}, {2, 3, 4 * time.Millisecond}, {6, 1, 0}}, handoffSpan: 100 * time.Millisecond, processes: 2,
 		waiting: 3, waitSpan: 50 * time.Millisecond,
 		campaigns: []campaign{{most: time.Millisecond, contenders: []int{2}, elections: 2}},
 		holdings:  []int{50}, holdTTL: 2 * time.Second,

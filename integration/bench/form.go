@@ -90,8 +90,20 @@ func countOf(n int, what string) string {
 }
 
 // A handoffCell is one place to measure hand-offs in: so many wait for one who holds, and all of
-// them have so many clients of the library between them.
-type handoffCell struct{ waiters, clients int }
+// them have so many clients of the library between them, over a way with so much added delay.
+type handoffCell struct {
+	waiters, clients int
+	delay            time.Duration // of a round trip, half of it each way
+}
+
+// String is what tells the cell from others.
+func (c handoffCell) String() string {
+	text := fmt.Sprintf("%d waiters, %s", c.waiters, countOf(c.clients, "client"))
+	if c.delay > 0 {
+		text += fmt.Sprintf(", %v of added delay", c.delay)
+	}
+	return text
+}
 
 // processesOf is in how many processes these clients are: none has less than one.
 func (f *form) processesOf(c handoffCell) int { return min(f.processes, c.clients) }
@@ -135,7 +147,7 @@ var core = form{
 		{nodes: 3, callers: 64, bare: true},
 		{nodes: 7, callers: 64, bare: true},
 	},
-	handoffs:    []handoffCell{{2, 3}, {16, 17}, {16, 1}, {256, 16}},
+	handoffs:    []handoffCell{{2, 3, 0}, {16, 17, 0}, {16, 1, 0}, {256, 16, 0}},
 	handoffSpan: time.Second, processes: 4,
 	waiting: 16, waitSpan: 2 * time.Second,
 	campaigns: []campaign{
@@ -157,10 +169,18 @@ var delayed = form{
 	},
 }
 
-// handed has the hand-offs of core, and nothing else of it.
+// handoffDelay makes the round trips what counts, and not how much the processors have to do for them.
+// rueidislock takes a node that needs 20 ms for one that does not answer.
+const handoffDelay = 10 * time.Millisecond
+
+// farHandoffs are those over a slow network.
+var farHandoffs = []handoffCell{{2, 3, handoffDelay}, {16, 17, handoffDelay}}
+
+// handed has the hand-offs of core and those over a slow network, and nothing else.
 func handed() form {
 	f := core
-	f.name, f.limit, f.pairs, f.campaigns = "handoff", 8*time.Minute, nil, nil
+	f.name, f.limit, f.pairs, f.campaigns = "handoff", 10*time.Minute, nil, nil
+	f.handoffs = slices.Concat(f.handoffs, farHandoffs)
 	return f
 }
 
@@ -176,6 +196,7 @@ func full() form {
 		f.pairs = append(f.pairs, c)
 	}
 	f.pairs = append(f.pairs, delayed.pairs...)
+	f.handoffs = slices.Concat(f.handoffs, farHandoffs)
 	f.holdings, f.holdTTL = []int{1000, 10_000, 100_000}, 10*time.Second
 	f.ticks, f.tickRounds = []tickCell{
 		{3, 1}, {3, 100}, {3, 5000}, {10, 1}, {10, 100}, {50, 1}, {50, 100},
@@ -227,10 +248,9 @@ func (f *form) troubles() []trouble {
 	return all
 }
 
-// clients are the most that hand-offs and waiting need of one library.
-func (f *form) clients() int {
-	most := f.waiting + 1
-	for _, c := range f.handoffs {
+// clientsOf are the most that these hand-offs need of one library.
+func clientsOf(cells []handoffCell) (most int) {
+	for _, c := range cells {
 		most = max(most, c.clients)
 	}
 	return most

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/quorumlock/quorumlock/integration/internal/monotonic"
@@ -20,6 +22,7 @@ type handoffSample struct {
 // A handoffResult is all rounds of one cell.
 type handoffResult struct {
 	cell    handoffCell
+	trip    time.Duration // of a lone PING, over the same way
 	peers   []peer
 	samples [][]handoffSample // by peer, by round
 }
@@ -52,8 +55,38 @@ func (r *results) measureHandoffs(ctx context.Context, s *stage, say progress) e
 	return r.measureWaits(ctx, s, say)
 }
 
-func (r *results) measureTurns(ctx context.Context, s *stage, say progress) (err error) {
+// measureTurns measures the cells of one distance after those of another.
+func (r *results) measureTurns(ctx context.Context, s *stage, say progress) error {
+	byDelay := map[time.Duration][]handoffCell{}
+	for _, cell := range r.form.handoffs {
+		byDelay[cell.delay] = append(byDelay[cell.delay], cell)
+	}
+	for _, delay := range slices.Sorted(maps.Keys(byDelay)) {
+		addrs := s.healthy[:usualNodes].Addrs()
+		if delay > 0 {
+			far, err := newDistance(addrs, delay)
+			if err != nil {
+				return err
+			}
+			defer far.close()
+			addrs = far.addrs()
+		}
+		if err := r.measureTurnsAt(ctx, s, addrs, byDelay[delay], say); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measureTurnsAt measures these cells on nodes that are reached at these addresses.
+func (r *results) measureTurnsAt(
+	ctx context.Context, s *stage, addrs []string, cells []handoffCell, say progress,
+) (err error) {
 	f := &r.form
+	trip, err := roundTrip(ctx, addrs[0], 100, nil)
+	if err != nil {
+		return err
+	}
 	ps := waitingPeers()
 	crews := make([]*crew, len(ps))
 	defer func() {
@@ -64,7 +97,7 @@ func (r *results) measureTurns(ctx context.Context, s *stage, say progress) (err
 		}
 	}()
 	for i := range ps {
-		crews[i], err = openCrew(ctx, &ps[i], s.healthy[:usualNodes].Addrs(), f.clients(), f.processes)
+		crews[i], err = openCrew(ctx, &ps[i], addrs, clientsOf(cells), f.processes)
 		if err != nil {
 			return err
 		}
@@ -72,13 +105,14 @@ func (r *results) measureTurns(ctx context.Context, s *stage, say progress) (err
 	if r.telling, err = crews[0].telling(ctx); err != nil {
 		return err
 	}
-	for _, cell := range f.handoffs {
-		r.handoffs = append(r.handoffs, handoffResult{cell: cell, peers: ps,
-			samples: make([][]handoffSample, len(ps))})
-	}
+	results := make([]handoffResult, len(cells))
 	for round := range f.rounds {
-		for k := range r.handoffs {
-			one := &r.handoffs[k]
+		for k, cell := range cells {
+			one := &results[k]
+			if round == 0 {
+				*one = handoffResult{cell: cell, trip: trip, peers: ps,
+					samples: make([][]handoffSample, len(ps))}
+			}
 			for i := range ps {
 				i = (i + round) % len(ps)
 				h := &handoff{stage: s, crew: crews[i], name: ps[i].key("hand-off", one.cell, round)}
@@ -88,10 +122,11 @@ func (r *results) measureTurns(ctx context.Context, s *stage, say progress) (err
 				}
 				one.samples[i] = append(one.samples[i], sample)
 			}
-			say("hand-offs, round %d of %d: %d waiters, %s, %s", round+1, f.rounds, one.cell.waiters,
-				countOf(one.cell.clients, "client"), inProcesses(f.processesOf(one.cell)))
+			say("hand-offs, round %d of %d: %v, %s", round+1, f.rounds, cell,
+				inProcesses(f.processesOf(cell)))
 		}
 	}
+	r.handoffs = append(r.handoffs, results...)
 	return nil
 }
 

@@ -158,14 +158,11 @@ func measure(
 	}
 	if r.delayed() {
 		far := pairCell{delay: targetDelay}
-		if r.farTrip, err = s.roundTrip(ctx, 50, far.dialer()); err != nil {
+		if r.farTrip, err = roundTrip(ctx, s.healthy[0].Addr(), 50, far.dialer()); err != nil {
 			return m, r, err
 		}
 	}
 	if len(f.handoffs) > 0 {
-		if r.roundTrip, err = s.roundTrip(ctx, 500, nil); err != nil {
-			return m, r, err
-		}
 		if err = r.measureHandoffs(ctx, s, say); err != nil {
 			return m, r, err
 		}

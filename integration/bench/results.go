@@ -11,7 +11,6 @@ type results struct {
 	pairs     []pairResult
 	handoffs  []handoffResult
 	waits     []waitResult
-	roundTrip time.Duration // of a lone PING, around the hand-offs; 0: not measured
 	farTrip   time.Duration // of a lone PING with targetDelay added; 0: not measured
 	telling   time.Duration // from one process of a hand-off to another, through this one
 	elections []electionResult
@@ -31,11 +30,11 @@ func (r *results) pairsAt(callers int) *pairResult {
 	return nil
 }
 
-// handoffsAt are the hand-offs with so many waiters, each with a client of its own; nil if they
-// were not measured.
-func (r *results) handoffsAt(waiters int) *handoffResult {
+// handoffsAt are the hand-offs with so many waiters, each with a client of its own, with so much added
+// delay; nil if they were not measured.
+func (r *results) handoffsAt(waiters int, delay time.Duration) *handoffResult {
 	for i := range r.handoffs {
-		if c := r.handoffs[i].cell; c.waiters == waiters && c.clients > waiters {
+		if c := r.handoffs[i].cell; c.waiters == waiters && c.clients > waiters && c.delay == delay {
 			return &r.handoffs[i]
 		}
 	}
@@ -59,8 +58,7 @@ func (r *results) failures() []string {
 		for i, p := range h.peers {
 			for _, s := range h.samples[i] {
 				if s.err != nil {
-					all = append(all, fmt.Sprintf("hand-off, %d waiters, %d clients, %s: %v",
-						h.cell.waiters, h.cell.clients, p.name, s.err))
+					all = append(all, fmt.Sprintf("hand-off, %v, %s: %v", h.cell, p.name, s.err))
 					break
 				}
 			}
@@ -109,10 +107,9 @@ func (r *results) bars() []bar {
 		all = append(all, b)
 	}
 	for _, h := range r.handoffs {
-		b := bar{label: fmt.Sprintf("hand-offs, %d waiters, %d clients: redsync's best",
-			h.cell.waiters, h.cell.clients)}
+		b := bar{label: fmt.Sprintf("hand-offs, %v: redsync's best", h.cell)}
 		b.times, _ = ratio(h.spans(0), h.redsyncBest())
-		if h.cell == (handoffCell{16, 17}) {
+		if h.cell == (handoffCell{16, 17, 0}) {
 			b.target = 50
 		}
 		all = append(all, b)

@@ -86,8 +86,8 @@ func (s *stage) close() error {
 
 // roundTrip is the median of some PINGs, one after the other on one connection to one node: what a
 // message and its answer take when nothing else is under way. dial nil: without delay.
-func (s *stage) roundTrip(ctx context.Context, pings int, dial dialer) (time.Duration, error) {
-	c := redis.NewClient(&redis.Options{Addr: s.healthy[0].Addr(), Dialer: dial})
+func roundTrip(ctx context.Context, addr string, pings int, dial dialer) (time.Duration, error) {
+	c := redis.NewClient(&redis.Options{Addr: addr, Dialer: dial})
 	defer c.Close()
 	took := make([]time.Duration, 0, pings)
 	for range pings {

@@ -131,13 +131,14 @@ func (r *results) handoffTable() table {
 			" %v. p50 and p99 are from the call of Unlock to the next holder's return from Lock, by a"+
 			" clock that all processes share, medians of the rounds. \"ours is\""+
 			" says how many times theirs our hand-offs per second are. redsync tries again by itself"+
-			" after 50 to 250 ms; redislock after %v, our choice, since it has no default. A lone PING"+
-			" took %v.",
+			" after 50 to 250 ms; redislock after %v, our choice, since it has no default. The added"+
+			" delay is that of a round trip, by proxies before the nodes that hold up all that passes."+
+			" A round trip is that of a lone PING over the same way.",
 			usualNodes, r.form.handoffSpan, r.form.rounds, r.telling.Round(time.Microsecond),
-			redislockPause,
-			r.roundTrip.Round(time.Microsecond)),
+			redislockPause),
 		header: []string{"waiters", "clients", "processes", "library", "hand-offs/s", "least", "most",
-			"ours is", "p50", "p99", "commands/hand-off", "failed"},
+			"ours is", "p50", "p99", "commands/hand-off", "failed", "added delay", "round trip",
+			"p50 in round trips"},
 		words: []bool{false, false, false, true}}
 	for _, h := range r.handoffs {
 		for i, p := range h.peers {
@@ -154,7 +155,8 @@ func (r *results) handoffTable() table {
 				ratioText(ratio(h.spans(0), h.spans(i))), millis(median(h.p50(i))),
 				millis(median(column(s, func(s handoffSample) time.Duration { return s.p99 }))),
 				fmt.Sprintf("%.1f", median(column(s, func(s handoffSample) float64 { return s.commands }))),
-				fmt.Sprint(failed))
+				fmt.Sprint(failed), h.cell.delay.String(), millis(h.trip),
+				fmt.Sprintf("%.1f", float64(median(h.p50(i)))/float64(max(h.trip, 1))))
 		}
 	}
 	return t

@@ -52,7 +52,7 @@ func made() results {
 				samples: [][]pairSample{at(10, 10, 10), at(130, 130, 130), at(120, 120, 120),
 					at(8, 8, 8), at(5, 5, 5), at(8, 8, 8), at(12, 12, 12)}},
 		},
-		handoffs: []handoffResult{{cell: handoffCell{16, 17}, peers: waitingPeers(),
+		handoffs: []handoffResult{{cell: handoffCell{16, 17, 0}, peers: waitingPeers(),
 			samples: [][]handoffSample{
 				{{perSecond: 1000, p50: 2, p99: 3, err: errors.New("broken once")}},
 				{{perSecond: 10}}, {{perSecond: 20}}, {{perSecond: 5000, p50: 1}}, {{perSecond: 100}},
@@ -83,8 +83,8 @@ func TestTargetsAreJudgedByTheIssuesRatios(t *testing.T) {
 		"16 waiters: under 1 command per waiter and second":                       "0.50 reached",
 		"5 elections: none without a winner":                                      "0 reached",
 		"5 elections: none with two winners":                                      "0 reached",
-		"16 waiters: median from Unlock to the next holder at most rueidislock's, at the same round" +
-			" trip": "2.00x not reached",
+		"16 waiters: median from Unlock to the next holder at most rueidislock's, on loopback, five" +
+			" nodes to its one": "2.00x not reached",
 	} {
 		if got[claim] != want {
 			t.Errorf("%s: got %q, want %q", claim, got[claim], want)
@@ -236,10 +236,9 @@ func TestTargetsSayWhatBoundsThem(t *testing.T) {
 func TestAHandoffIsBoundByWhatFreeingAndTakingTake(t *testing.T) {
 	t.Parallel()
 	r := results{
-		roundTrip: 2,
 		pairs: []pairResult{{cell: pairCell{nodes: 5, callers: 1}, names: []string{oursName, waitName},
 			redsync: []bool{false, false}, samples: [][]pairSample{at(50), at(12, 15, 90)}}},
-		handoffs: []handoffResult{{cell: handoffCell{2, 3}, peers: waitingPeers()[:1],
+		handoffs: []handoffResult{{cell: handoffCell{2, 3, 0}, trip: 2, peers: waitingPeers()[:1],
 			samples: [][]handoffSample{{{perSecond: 1, p99: 40}}}}},
 	}
 	want := "7.50: a caller alone, " + waiting + ", to free and to take"
@@ -249,4 +248,20 @@ func TestAHandoffIsBoundByWhatFreeingAndTakingTake(t *testing.T) {
 		}
 	}
 	t.Errorf("got %+v, want one of 2 waiters, 20, bound by %q", r.targets(), want)
+}
+
+func TestAHandoffFromAfarIsJudgedBesideRueidislocks(t *testing.T) {
+	t.Parallel()
+	samples := make([][]handoffSample, len(waitingPeers()))
+	for i := range samples {
+		samples[i] = []handoffSample{{p50: 20}}
+	}
+	samples[0][0].p50 = 10
+	r := results{handoffs: []handoffResult{{cell: handoffCell{16, 17, handoffDelay},
+		peers: waitingPeers(), samples: samples}}}
+	got := r.targets()
+	if len(got) != 1 || got[0].measuredAs() != "0.50x" || got[0].verdict() != "reached" ||
+		!strings.Contains(got[0].claim, "10ms of added delay") {
+		t.Errorf("got %+v, want one target with 10ms of added delay, 0.50x, reached", got)
+	}
 }
