@@ -56,7 +56,7 @@ bench: ## beside redsync, rueidislock and redislock, under 10 minutes; writes do
 bench-short: ## the first ratios of it, under 90 s; writes nothing
 	@.ci/bench short
 
-bench-full: ## all of it, about 20 minutes; writes docs/benchmarks.md
+bench-full: ## all of it, about 25 minutes; writes docs/benchmarks.md
 	@.ci/bench full -out docs/benchmarks.md -svg docs/benchmarks.svg
 
 cover: ## coverage of quorum and redlock; fails under 90 %

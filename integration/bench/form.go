@@ -195,6 +195,11 @@ func full() form {
 		}
 		f.pairs = append(f.pairs, c)
 	}
+	for _, nodes := range []int{3, 7} { // with 64 callers they are in core
+		for _, callers := range []int{1, 8, 512} {
+			f.pairs = append(f.pairs, pairCell{nodes: nodes, callers: callers})
+		}
+	}
 	f.pairs = append(f.pairs, delayed.pairs...)
 	f.handoffs = slices.Concat(f.handoffs, farHandoffs)
 	f.holdings, f.holdTTL = []int{1000, 10_000, 100_000}, 10*time.Second

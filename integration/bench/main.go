@@ -28,8 +28,8 @@
 // QUORUMLOCK_BENCH_MEMBER set; they end with it.
 //
 // Files in reading order: main.go, form.go, stage.go, peer.go (ours.go, redsync.go, rueidislock.go,
-// redislock.go, gocronredislock.go), pair.go, handoff.go (crew.go, member.go, shift.go), election.go,
-// holding.go, ticking.go, outage.go, commands.go, cpu_*.go; pure: rota.go, statistics.go,
+// redislock.go, gocronredislock.go), pair.go, handoff.go (distance.go, crew.go, member.go, shift.go),
+// election.go, holding.go, ticking.go, outage.go, commands.go, cpu_*.go; pure: rota.go, statistics.go,
 // results.go, target.go, table.go, tables.go, chart.go, document.go; machine.go.
 package main
 
