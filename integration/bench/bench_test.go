@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -165,8 +166,17 @@ func TestAFormHasTheNodesItNeeds(t *testing.T) {
 func TestTheFullFormHasAllOfTheOthers(t *testing.T) {
 	t.Parallel()
 	f := full()
-	if got, want := len(f.pairs), len(core.pairs)+len(delayed.pairs); got != want {
+	if got, want := len(f.pairs), len(core.pairs)+len(delayed.pairs)+6; got != want {
 		t.Errorf("%d cells of pairs, want %d", got, want)
+	}
+	for _, nodes := range []int{3, 5, 7} {
+		for _, callers := range []int{1, 8, 64, 512} {
+			if !slices.ContainsFunc(f.pairs, func(c pairCell) bool {
+				return c.nodes == nodes && c.callers == callers && c.delay == 0
+			}) {
+				t.Errorf("no pairs of %d callers on %d nodes", callers, nodes)
+			}
+		}
 	}
 	if got := len(f.troubles()); got != 6 {
 		t.Errorf("%d troubles, want 6: one and two nodes, dead, frozen and slow", got)
