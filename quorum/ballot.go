@@ -40,10 +40,11 @@ func (e *Engine) waits(reply script.Reply, err error) error {
 }
 
 // grounds are what a node's vote rests on: the largest MaxTTL that it knows of, and how long it still
-// had to wait by that one when it answered; less than 0: it may vote.
+// had to wait by that one when it answered; 0 or less: not at all. The zero value is no grounds.
 type grounds struct{ left, maxTTL time.Duration }
 
-// anOperatorsWord needs no other grounds.
+// anOperatorsWord is left of a node that votes whatever MaxTTL is heard of: its guard is off, or an
+// operator said so.
 const anOperatorsWord = math.MinInt64 / 2
 
 func groundsOf(r script.Reply) grounds {

@@ -16,7 +16,7 @@ const (
 	// that ignores deadlines may keep those for long.
 	maxFlights = 16
 	maxStuck   = 2 * maxFlights
-	// keepQueue bounds the room for a queue that an idle lane keeps.
+	// keepQueue bounds the room that a lane keeps for its next queue and its next flight.
 	keepQueue = 512
 )
 

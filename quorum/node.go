@@ -88,7 +88,8 @@ type Command struct {
 // with the same one go in one message.
 type Common struct{ Keys, Args []any }
 
-// newCommand makes a command of a script that takes one lock in a call.
+// newCommand makes a command of a script that has no Many: words are all its keys, then all its
+// arguments. One that has needs its Common.
 func newCommand(s *script.Script, key string, words ...any) *Command {
 	return &Command{Script: s, Key: key, Own: words}
 }

@@ -59,7 +59,8 @@ func (a *pollAnswer) letter() byte {
 	return a.said[0]
 }
 
-// reply is the answer to the question, taken apart; empty if there is none.
+// reply is the answer to the question, taken apart; empty if there is none. Of a node that was not
+// asked it may be empty, too: letter knows.
 func (a *pollAnswer) reply(q *question) script.Reply {
 	reply, _ := q.parse(a.said)
 	return reply
