@@ -348,7 +348,9 @@ func (w *waiter) sleep(ctx context.Context, last *RoundError) wakening {
 	default:
 		w.pause = min(max(2*w.pause, leastPause), mostPause)
 		timeout = w.pause
-		w.client.sayWaits(w.name, last.Remaining)
+		if !last.split { // there Remaining is a rival's, and nobody must be told to say Admit
+			w.client.sayWaits(w.name, last.Remaining)
+		}
 	}
 	if last.Remaining > 0 || errors.Is(last, ErrHeld) {
 		// Held with nothing left: the key ends within this millisecond. Without an end it has more
