@@ -74,7 +74,7 @@ func (e *Engine) newAttempt(claim Claim) *attempt {
 	now := e.set.Clock.Now()
 	n := len(e.lanes)
 	room := &attemptOfFive{attempt: attempt{
-		engine: e, token: claim.Token, ttl: claim.TTL, until: e.moment(claim.Until),
+		engine: e, token: claim.Token, ttl: claim.TTL, until: max(e.moment(claim.Until), 0),
 		started: now, proposed: e.propose(now), wake: make(chan struct{}, 1),
 	}}
 	a := &room.attempt

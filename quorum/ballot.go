@@ -23,11 +23,11 @@ type ballot struct {
 }
 
 // votesFrom is when, by its own clock, a node votes whose memory began at since, that has been told
-// to vote from then on, and knows of most as the largest MaxTTL: with a larger one, later by as
-// much.
-func (e *Engine) votesFrom(since, from, most time.Duration) time.Duration {
-	return max(from, since+most) + max(0, e.largest.Load().d-most)
-}
+// to vote from then on, and knows of most as the largest MaxTTL.
+func votesFrom(since, from, most time.Duration) time.Duration { return max(from, since+most) }
+
+// later is by how much a node that knows of most votes later: another one knows of a larger MaxTTL.
+func (e *Engine) later(most time.Duration) time.Duration { return max(0, e.largest.Load().d-most) }
 
 // waits is the error of a node that may not vote yet, as seen from the largest MaxTTL that any
 // node knows of. A script knows only its own node's.
@@ -50,7 +50,7 @@ const anOperatorsWord = math.MinInt64 / 2
 func groundsOf(r script.Reply) grounds {
 	left := time.Duration(anOperatorsWord)
 	if r.Since != 0 && r.From != 0 {
-		left = max(r.From, r.Since+r.MaxTTL) - r.Time
+		left = votesFrom(r.Since, r.From, r.MaxTTL) - r.Time
 	}
 	return grounds{left, r.MaxTTL}
 }
@@ -60,7 +60,7 @@ func (e *Engine) mayNotVote(g grounds, waits bool) error {
 	if g.left == anOperatorsWord {
 		return nil
 	}
-	left := g.left + max(0, e.largest.Load().d-g.maxTTL)
+	left := g.left + e.later(g.maxTTL)
 	if left > 0 || waits {
 		return &WaitError{Left: max(left, 0)}
 	}

@@ -75,7 +75,7 @@ func (l *lane) report(ctx context.Context) NodeReport {
 	}
 	r.MaxTTL = l.guard.max
 	if !r.GuardOff && l.guard.from != 0 {
-		from := l.engine.votesFrom(l.guard.since, l.guard.from, l.guard.max)
+		from := votesFrom(l.guard.since, l.guard.from, l.guard.max) + l.engine.later(l.guard.max)
 		r.VotesFrom = time.Unix(0, int64(from))
 		if left := from - (own.Wall + r.Offset); left > 0 && r.Err == nil {
 			r.Err = &WaitError{Left: left}

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // tokenMark begins every owner token of ours, so that those of other libraries on the same keys
@@ -44,9 +43,11 @@ func Rank(token string) int {
 
 // NewToken makes an owner token: `ql1:<identity>/<random>`, with 128 random bits. Every attempt
 // takes a fresh one; with a token that outlives its attempt, a late release of the first attempt
-// can take away a vote that the second has counted (protocol review, P2).
+// can take away a vote that the second has counted (protocol review, P2). Nothing is kept for the next
+// one: copies of a process, as of a restored memory image, would give out the same.
 func NewToken(identity string) string {
-	random := randomBytes()
+	var random [16]byte
+	rand.Read(random[:]) // never fails: crypto/rand ends the process instead
 	var text [22]byte
 	base64.RawURLEncoding.Encode(text[:], random[:])
 	var token strings.Builder
@@ -56,26 +57,6 @@ func NewToken(identity string) string {
 	token.WriteByte('/')
 	token.Write(text[:])
 	return token.String()
-}
-
-// A handful of random bytes is asked for together: one by one they cost several times as much.
-type handful struct {
-	bytes [1024]byte
-	used  int
-}
-
-var handfuls = sync.Pool{New: func() any { return &handful{used: len(handful{}.bytes)} }}
-
-// randomBytes gives each of them out once.
-func randomBytes() (random [16]byte) {
-	h := handfuls.Get().(*handful)
-	if h.used == len(h.bytes) {
-		rand.Read(h.bytes[:]) // never fails: crypto/rand ends the process instead
-		h.used = 0
-	}
-	h.used += copy(random[:], h.bytes[h.used:])
-	handfuls.Put(h)
-	return random
 }
 
 // Identity is whom an owner token names; for a token of another library, the token itself.

@@ -1,9 +1,11 @@
 package redlock_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -685,6 +687,28 @@ func TestCloseWhileCallersWait(t *testing.T) {
 			if left := n.Listeners(); len(left) != 0 {
 				t.Errorf("%v: channels %v are subscribed, want none", n, left)
 			}
+		}
+	})
+}
+
+// Split votes are no nodes that wait: who is told to say Admit then says it while locks are held.
+func TestSplitVotesAreNotToldAsNodesThatWait(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 5, func(r *rig) {
+		var log bytes.Buffer
+		a := r.user(redlock.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		r.warm(a)
+		for i, rival := range []string{"x", "x", "y", "y", "z"} {
+			r.nodes[i].Set("k", "ql1:"+rival+"/!", 3*time.Second)
+		}
+		began := time.Now()
+		l, err := a.Lock(r.Context(), "k")
+		r.wantIs(err)
+		r.wantTook(began, 3*time.Second, 4*time.Second)
+		r.wantIs(l.Unlock(r.Context()))
+		synctest.Wait()
+		if log.Len() > 0 {
+			r.Errorf("logged: %s", log.String())
 		}
 	})
 }
