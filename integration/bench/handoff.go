@@ -106,13 +106,13 @@ func (r *results) measureTurnsAt(
 		return err
 	}
 	results := make([]handoffResult, len(cells))
+	for k, cell := range cells {
+		results[k] = handoffResult{cell: cell, trip: trip, peers: ps,
+			samples: make([][]handoffSample, len(ps))}
+	}
 	for round := range f.rounds {
 		for k, cell := range cells {
 			one := &results[k]
-			if round == 0 {
-				*one = handoffResult{cell: cell, trip: trip, peers: ps,
-					samples: make([][]handoffSample, len(ps))}
-			}
 			for i := range ps {
 				i = (i + round) % len(ps)
 				h := &handoff{stage: s, crew: crews[i], name: ps[i].key("hand-off", one.cell, round)}

@@ -49,6 +49,23 @@ type settings struct {
 	dir    string
 }
 
+// check says what is wrong with the numbers.
+func (s settings) check() error {
+	switch {
+	case s.rounds < 1:
+		return fmt.Errorf("-rounds %d: 1 at least", s.rounds)
+	case s.span <= 0:
+		return fmt.Errorf("-span %v: must be positive", s.span)
+	case s.nodes < 1:
+		return fmt.Errorf("-nodes %d: 1 at least", s.nodes)
+	case s.pool < 0:
+		return fmt.Errorf("-pool %d: 1 at least, or 0 for go-redis' default", s.pool)
+	case s.only < 0:
+		return fmt.Errorf("-callers %d: 1 at least, or 0 for 1, 64 and 512", s.only)
+	}
+	return nil
+}
+
 // start starts the nodes.
 func (s settings) start(ctx context.Context) (*fleet.Fleet, error) {
 	if s.inside {
@@ -103,8 +120,8 @@ func main() {
 
 // run measures and reports, and returns the ratio that is judged.
 func run(ctx context.Context, s settings, out, progress io.Writer) (ratio float64, err error) {
-	if s.only < 0 {
-		return 0, fmt.Errorf("-callers %d: 1 at least", s.only)
+	if err := s.check(); err != nil {
+		return 0, err
 	}
 	nodes, err := s.start(ctx)
 	if err != nil {

@@ -61,9 +61,23 @@ func TestAProfileIsOfOursAlone(t *testing.T) {
 	if _, err := run(t.Context(), s, io.Discard, io.Discard); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("into a directory that is not there: got %v, want what is wrong", err)
 	}
-	s.only = -1
-	if _, err := run(t.Context(), s, io.Discard, io.Discard); err == nil {
-		t.Error("-1 callers: got no error")
+}
+
+func TestWrongNumbersAreNamed(t *testing.T) {
+	t.Parallel()
+	for flag, spoil := range map[string]func(*settings){
+		"-rounds 0":   func(s *settings) { s.rounds = 0 },
+		"-span 0s":    func(s *settings) { s.span = 0 },
+		"-nodes 0":    func(s *settings) { s.nodes = 0 },
+		"-pool -3":    func(s *settings) { s.pool = -3 },
+		"-callers -1": func(s *settings) { s.only = -1 },
+	} {
+		s := settings{rounds: 1, span: time.Millisecond, nodes: 1}
+		spoil(&s)
+		if _, err := run(t.Context(), s, io.Discard, io.Discard); err == nil ||
+			!strings.HasPrefix(err.Error(), flag+": ") {
+			t.Errorf("%s: got %v, want it to be named", flag, err)
+		}
 	}
 }
 
