@@ -23,7 +23,9 @@ type library struct {
 }
 
 // open makes the libraries ready, ours first, each with connections of its own.
-func open(addrs []string, s settings) (libs []library, closeAll func() error, err error) {
+func open(
+	ctx context.Context, addrs []string, s settings,
+) (libs []library, closeAll func() error, err error) {
 	if s.guard {
 		return openGuards(addrs)
 	}
@@ -37,7 +39,7 @@ func open(addrs []string, s settings) (libs []library, closeAll func() error, er
 		clients[i] = goredislib.NewClient(&goredislib.Options{Addr: addr, PoolSize: s.pool})
 		pools[i] = goredis.NewPool(clients[i])
 	}
-	ceiling, err := bare.Open(context.Background(), addrs)
+	ceiling, err := bare.Open(ctx, addrs)
 	if err != nil {
 		return nil, nil, errors.Join(err, ours.Close())
 	}

@@ -19,7 +19,8 @@ type sample struct {
 	err     error // the first failure
 }
 
-// measure lets callers lock and unlock, each its own names, for about span.
+// measure lets callers lock and unlock, each its own names, for about span, or until ctx ends: then
+// what it returns says nothing.
 func measure(ctx context.Context, lib library, callers int, span time.Duration) sample {
 	if lib.bare != nil {
 		began := time.Now()
@@ -40,7 +41,7 @@ func measure(ctx context.Context, lib library, callers int, span time.Duration) 
 			// library has its own: with fail-fast redsync leaves keys to end by themselves, and who
 			// came next would find them.
 			name := fmt.Sprintf("pair/%s/%d/%d", lib.name, callers, caller)
-			for time.Since(began) < span {
+			for time.Since(began) < span && ctx.Err() == nil {
 				if err := lib.pair(ctx, name); err != nil {
 					failed.Add(1)
 					first.Do(func() { s.err = err })
