@@ -90,24 +90,27 @@ func (l *lane) takeOff(now time.Time) *flight {
 }
 
 // mayLeave reports whether another flight may join those under way: always if there is none; as
-// many as the node's distance is worth; and one more when the newest has been out for unusually
-// long, so that one lost reply does not hold up everything behind it.
+// many as the node's distance is worth, some time apart; and one more when the newest has been out
+// for unusually long, so that one lost reply does not hold up everything behind it.
 func (l *lane) mayLeave() bool {
 	n := len(l.flights)
 	switch {
 	case n == 0 && l.isBehind():
 		return false // l.look will see to it
-	case n == 0 || n < l.pace.flights():
+	case n == 0:
 		return true
 	case n >= maxStuck:
 		return false
 	}
+	apart := l.pace.patience(l.timeout)
+	if n < l.pace.flights() {
+		apart = l.pace.spacing()
+	}
 	newest := l.flights[n-1]
-	patience := l.pace.patience(l.timeout)
-	if time.Since(newest.took) >= patience {
+	if time.Since(newest.took) >= apart {
 		return true
 	}
-	l.wait(newest.took.Add(patience))
+	l.wait(newest.took.Add(apart))
 	return false
 }
 

@@ -94,6 +94,42 @@ func TestLaneSingleCallerWaitsForNobody(t *testing.T) {
 	})
 }
 
+// TestLaneSpacesItsFlights: where a node is far, flights leave a sixteenth of a round trip apart, and
+// what is asked for meanwhile goes together. Who comes later than that waits for nobody.
+func TestLaneSpacesItsFlights(t *testing.T) {
+	inBubble(t, 1, func(l *lab) {
+		node := l.overTaps()[0]
+		const trip = 16 * time.Millisecond
+		l.nodes[0].Faults().DelayReplies(fakenode.Fixed(trip))
+		for i := range 700 { // until nobody remembers shorter ways
+			l.won(fmt.Sprint("far ", i))
+		}
+		time.Sleep(trip)
+		met := len(node.batches())
+		var callers sync.WaitGroup
+		for _, c := range []struct{ at, took time.Duration }{
+			{0, trip},
+			{100 * time.Microsecond, trip + 900*time.Microsecond},
+			{300 * time.Microsecond, trip + 700*time.Microsecond},
+			{5 * time.Millisecond, trip},
+			{9 * time.Millisecond, trip},
+		} {
+			callers.Go(func() {
+				time.Sleep(c.at)
+				began := time.Now()
+				out := l.acquire(fmt.Sprint("at ", c.at))
+				if took := time.Since(began); out.Verdict != quorum.Won || took != c.took {
+					t.Errorf("who came at %v waited %v for %v, want %v", c.at, took, out.Verdict, c.took)
+				}
+			})
+		}
+		callers.Wait()
+		if sizes := node.batches()[met:]; !slices.Equal(sizes, []int{1, 2, 1, 1}) {
+			t.Errorf("batches of %d messages, want those together that came within a millisecond", sizes)
+		}
+	})
+}
+
 // TestLaneKeepsTheOrderOfAKey is P3 of the protocol review: a release must not overtake the
 // acquire that it takes back. Messages about other keys need not wait.
 func TestLaneKeepsTheOrderOfAKey(t *testing.T) {

@@ -32,11 +32,23 @@ func (p *pace) note(trip time.Duration) {
 // there requests would wait for a round trip that has nothing to do with them. Measured: one is
 // best on loopback, sixteen at 20 ms.
 func (p *pace) flights() int {
-	least := p.least
+	return int(min(1+p.distance()/time.Millisecond, maxFlights))
+}
+
+// spacing is how far apart flights leave that are under way together. Without it all of them leave
+// within a millisecond, with few on board, and what is asked for next waits for the first to land:
+// who is answered together asks again together. Measured in turn with and without it, 512 callers at
+// 20 ms need a twentieth less time for a lock and its unlock, and a tenth less just after they begin.
+func (p *pace) spacing() time.Duration {
+	return p.distance() / maxFlights
+}
+
+// distance is the least round trip of late.
+func (p *pace) distance() time.Duration {
 	if p.before > 0 {
-		least = min(least, p.before)
+		return min(p.least, p.before)
 	}
-	return int(min(1+least/time.Millisecond, maxFlights))
+	return p.least
 }
 
 // patience is how long a flight may be out before the lane stops waiting for it and lets another
