@@ -181,10 +181,7 @@ func TestLoading(t *testing.T) {
 	if !said {
 		t.Error("no node ever said that it loads")
 	}
-	r.within(10*time.Second, "they are asked again, and wait", func() bool {
-		round := r.refused(b, "k", redlock.ErrNoQuorum)
-		return strings.Count(round.Error(), "memory is new") == 3
-	})
+	r.says(b, "k", 3, "memory is new") // they are asked again, and wait
 	r.held(l)
 }
 

@@ -204,7 +204,7 @@ func TestCaseBrokenIsNeverBusy(t *testing.T) {
 					t.Errorf("%d nodes say why, want at least 3", len(round.Errs))
 				}
 				if !strings.Contains(err.Error(), "k") ||
-					!strings.Contains(err.Error(), fmt.Sprintf("%d of 5 nodes, 3 needed", round.Votes)) {
+					!strings.Contains(err.Error(), fmt.Sprintf("%d of 5 votes, 3 needed", round.Votes)) {
 					t.Errorf("got text %q, want name and counts", err)
 				}
 			})

@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,7 +15,7 @@ var (
 	// ErrHeld: a majority of the nodes named one other holder. Nothing is held; try later.
 	ErrHeld = errors.New("redlock: held by another")
 
-	// ErrNoQuorum: too few nodes gave a vote, or their votes stayed split. Nothing was decided,
+	// ErrNoQuorum: too few nodes gave a vote in time, or their votes stayed split. Nothing was decided,
 	// and nothing is held by a failed TryLock or Lock; a lock that was held before stays usable
 	// until its validity ends. The RoundError says which nodes gave no vote and why; or that none was
 	// asked, of thousands of calls at once.
@@ -67,12 +68,7 @@ func (e *RoundError) Error() string {
 		}
 		b.WriteString(strings.TrimPrefix(kind.Error(), "redlock: "))
 	}
-	if e.detail != "" {
-		fmt.Fprintf(&b, " (%s)", e.detail)
-	}
-	if e.Nodes > 0 {
-		fmt.Fprintf(&b, "; %d of %d nodes, %d needed", e.Votes, e.Nodes, e.Quorum)
-	}
+	e.writeVotes(&b)
 	if e.Holder != "" {
 		found := "there is a key of" // which may be a contender's, or what is left of a holder's
 		if slices.Contains(e.kinds, ErrHeld) {
@@ -83,13 +79,48 @@ func (e *RoundError) Error() string {
 		case e.Remaining > noEnd:
 			b.WriteString(" for ever: its key has no end")
 		case e.Remaining > 0:
-			fmt.Fprintf(&b, " for another %v", roundSpan(e.Remaining))
+			fmt.Fprintf(&b, " for another %v unless renewed", roundSpan(e.Remaining))
 		}
 	}
-	for _, err := range e.Errs {
-		fmt.Fprintf(&b, "; %v", err)
-	}
+	writeNodes(&b, e.Errs)
 	return b.String()
+}
+
+// writeVotes says why, and how many votes there were. Where they would have been enough, the why is
+// told as what was in their way.
+func (e *RoundError) writeVotes(b *strings.Builder) {
+	votes := fmt.Sprintf("; %d of %d votes, %d needed", e.Votes, e.Nodes, e.Quorum)
+	enough := e.Nodes > 0 && e.Votes >= e.Quorum
+	if enough && slices.Contains(e.kinds, ErrNoQuorum) {
+		fmt.Fprintf(b, "%s, but %s", votes, cmp.Or(e.detail, "too late"))
+		return
+	}
+	if e.detail != "" {
+		fmt.Fprintf(b, " (%s)", e.detail)
+	}
+	if e.Nodes > 0 && !enough { // an Unlock hears from enough nodes that there is nothing to free
+		b.WriteString(votes)
+	}
+}
+
+// writeNodes says why nodes gave no vote: what several have in common once, at the first of them.
+func writeNodes(b *strings.Builder, errs []*NodeError) {
+	var reasons []string
+	names := map[string][]string{}
+	for _, err := range errs {
+		why := err.why()
+		if names[why] == nil {
+			reasons = append(reasons, why)
+		}
+		names[why] = append(names[why], err.Node)
+	}
+	for _, why := range reasons {
+		word := "node"
+		if len(names[why]) > 1 {
+			word = "nodes"
+		}
+		fmt.Fprintf(b, "; %s %s: %s", word, strings.Join(names[why], ", "), why)
+	}
 }
 
 // Unwrap gives all that the error can be matched against.
@@ -116,7 +147,9 @@ type NodeError struct {
 	Err  error // never one that unwraps to a context error: the time-outs of nodes are our own
 }
 
-func (e *NodeError) Error() string { return fmt.Sprintf("node %s: %s: %v", e.Node, e.Op, e.Err) }
+func (e *NodeError) Error() string { return fmt.Sprintf("node %s: %s", e.Node, e.why()) }
+
+func (e *NodeError) why() string { return fmt.Sprintf("%s: %v", e.Op, e.Err) }
 
 // Unwrap gives the node's own error.
 func (e *NodeError) Unwrap() error { return e.Err }

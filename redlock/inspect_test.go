@@ -252,7 +252,7 @@ func TestErrHeldNamesTheHolder(t *testing.T) {
 		err := r.try(b, "report")
 		r.wantIs(err, redlock.ErrHeld)
 		if text := err.Error(); !strings.Contains(text, `"report"`) ||
-			!strings.Contains(text, "held by web-3:4711 for another 4.2s") {
+			!strings.Contains(text, "held by web-3:4711 for another 4.2s unless renewed") {
 			r.Errorf("got %q, want that it is held by web-3:4711 for another 4.2s", text)
 		}
 		if round := r.round(err); round.Holder != "web-3:4711" || round.Remaining != 4200*time.Millisecond {

@@ -215,8 +215,13 @@ func TestRealLoading(t *testing.T) {
 		t.Fatal("the nodes have no data set of old")
 	}
 	waitUntil(t, "they are asked again, and wait", func() bool {
-		round := r.refused(b, "k", redlock.ErrNoQuorum)
-		return strings.Count(round.Error(), "memory is new") == 3
+		wait := 0
+		for _, node := range r.refused(b, "k", redlock.ErrNoQuorum).Errs {
+			if strings.Contains(node.Error(), "memory is new") {
+				wait++
+			}
+		}
+		return wait == 3
 	})
 	r.held(l)
 }
