@@ -61,7 +61,7 @@ func WithoutRenewal() LockOption {
 	return func(o *lockOptions) { o.noRenewal = true }
 }
 
-// options puts the options together and checks them.
+// options puts the options together and checks them, all faults at once.
 func (c *Client) options(opts []LockOption) (lockOptions, error) {
 	if !c.made() {
 		return lockOptions{}, errNotMade
@@ -71,30 +71,33 @@ func (c *Client) options(opts []LockOption) (lockOptions, error) {
 		return lockOptions{holdOptions: usual}, nil
 	}
 	o := lockOptions{holdOptions: usual}
+	fault := func(format string, args ...any) { o.faults = append(o.faults, invalid(format, args...)) }
 	for _, opt := range opts {
 		if opt == nil {
-			return o, invalid("a LockOption is nil")
+			fault("a LockOption is nil")
+			continue
 		}
 		opt(&o)
 	}
-	fault := func(format string, args ...any) { o.faults = append(o.faults, invalid(format, args...)) }
-	switch {
-	case o.ttl <= 0:
-		fault("WithTTL(%v): must be positive", o.ttl)
-	case o.ttl > c.cfg.MaxTTL:
-		fault("WithTTL(%v): above Config.MaxTTL, %v", o.ttl, c.cfg.MaxTTL)
-	default:
-		option, most := "WithTTL", "the lock's TTL, %v; see WithTTL"
-		if o.maxHold > 0 && o.maxHold < o.ttl {
-			option, most = "WithMaxHold", "WithMaxHold, %v"
-			o.ttl, o.renewEvery = o.maxHold, min(o.renewEvery, o.maxHold/3)
+	option, most := "WithTTL", "the lock's TTL, %v; see WithTTL"
+	if o.ttl <= 0 || o.ttl > c.cfg.MaxTTL {
+		if o.ttl <= 0 {
+			fault("WithTTL(%v): must be positive", o.ttl)
+		} else {
+			fault("WithTTL(%v): above Config.MaxTTL, %v", o.ttl, c.cfg.MaxTTL)
 		}
-		if o.minHold > o.ttl {
-			fault("WithMinHold(%v): above "+most, o.minHold, o.ttl)
-		}
-		if drift := quorum.Drift(o.ttl, c.cfg.DriftFactor); drift >= o.ttl {
-			fault("%s(%v): leaves no validity after the drift allowance of %v", option, o.ttl, drift)
-		}
+		// The others are at fault only if they would be with every TTL that is allowed.
+		o.ttl, most = c.cfg.MaxTTL, "Config.MaxTTL, %v"
+	}
+	if o.maxHold > 0 && o.maxHold < o.ttl {
+		option, most = "WithMaxHold", "WithMaxHold, %v"
+		o.ttl, o.renewEvery = o.maxHold, min(o.renewEvery, o.maxHold/3)
+	}
+	if o.minHold > o.ttl {
+		fault("WithMinHold(%v): above "+most, o.minHold, o.ttl)
+	}
+	if drift := quorum.Drift(o.ttl, c.cfg.DriftFactor); drift >= o.ttl {
+		fault("%s(%v): leaves no validity after the drift allowance of %v", option, o.ttl, drift)
 	}
 	return o, errors.Join(o.faults...)
 }
