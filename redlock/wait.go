@@ -141,7 +141,8 @@ func (c *Client) waitFor(ctx context.Context, name string, o lockOptions) (*Lock
 		asked := time.Now()
 		l, err := c.inTurn(ctx, name, window.Wait{}, func() (*Lock, error) {
 			asked = time.Now()
-			return c.try(ctx, name, o, w.rank.now(), called, asked.Add(c.tryTakes(o)))
+			how := attempts{w.rank.now(), func(d time.Duration) bool { return w.rest(ctx, d) }}
+			return c.try(ctx, name, o, how, called, asked.Add(c.tryTakes(o)))
 		})
 		if err == nil {
 			if w.ear != nil {
@@ -220,6 +221,7 @@ type waiter struct {
 	rank   rank
 	freed  string // the release that the rank last moved up for
 	looked bool   // at one node
+	rested bool   // a release ended the pause after split votes
 
 	// The lock changed hands and no release was heard, as holders free it that tell nobody: the pause
 	// between two tries; 0: it did not. And whose it was at the last try.
@@ -246,7 +248,12 @@ func (w *waiter) wait(ctx context.Context, last *RoundError) (*RoundError, bool)
 	for {
 		listens := w.ear != nil && errors.Is(last, ErrHeld)
 		ends := time.Now().Add(last.Remaining)
-		switch woken := w.sleep(ctx, last); {
+		woken := byRelease
+		if !w.rested {
+			woken = w.sleep(ctx, last)
+		}
+		w.rested = false
+		switch {
 		case woken == byEnd:
 			return answer, false
 		case woken == byRelease:
@@ -362,6 +369,14 @@ func (w *waiter) sleep(ctx context.Context, last *RoundError) wakening {
 		w.ear.Await(last.rival)
 	}
 	return w.listen(ctx, timeout, ready)
+}
+
+// rest is the pause after split votes. A release, told by a majority, ends it and the try: somebody has
+// had the lock meanwhile, and who goes first is for the ranks to say.
+func (w *waiter) rest(ctx context.Context, d time.Duration) bool {
+	woken := w.listen(ctx, d, nil)
+	w.rested = woken == byRelease
+	return woken == byClock
 }
 
 // listen waits for the next release, if somebody tells of it, and for ready: for d at most.

@@ -712,3 +712,31 @@ func TestSplitVotesAreNotToldAsNodesThatWait(t *testing.T) {
 		}
 	})
 }
+
+// A release is heard also in the pause after split votes: who has been waiting does not sleep through it.
+func TestAReleaseEndsThePauseAfterSplitVotes(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 5, func(r *rig) {
+		a, b := r.user(redlock.Config{}), r.user(redlock.Config{})
+		r.warm(b)
+		l := r.take(a, "k")
+		won := r.waits(b, "k") // and listens for a moment afterwards
+		time.Sleep(time.Millisecond)
+		r.wantIs(l.Unlock(r.Context()))
+		<-won
+		for i, rival := range []string{"x", "x", "y", "y", "z"} {
+			r.nodes[i].Set("k", "ql1:"+rival+"/!", time.Second)
+		}
+		won = r.waits(b, "k")
+		time.Sleep(time.Millisecond)
+		for _, n := range r.nodes {
+			n.Delete("k")
+		}
+		l = r.take(a, "k")
+		freed := time.Now()
+		r.wantIs(l.Unlock(r.Context()))
+		if took := (<-won).Sub(freed); took > 0 {
+			t.Errorf("it took %v after the release, and nobody was in the way", took)
+		}
+	})
+}
