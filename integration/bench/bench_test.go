@@ -28,7 +28,7 @@ func tiny() form {
 	return form{
 		name: "tiny", limit: 2 * time.Minute, rounds: 2, oneNode: true, pairSpan: 20 * time.Millisecond,
 		pairs: []pairCell{
-			{nodes: 3, callers: 2, delay: 2 * time.Millisecond},
+			{nodes: 3, callers: 2, delay: 2 * time.Millisecond, waits: true},
 			{nodes: 5, callers: 1, bare: true},
 			{nodes: 5, callers: 64, bare: true, troubles: []trouble{oneDead, oneFrozen, oneSlow}},
 		},
@@ -163,6 +163,32 @@ func TestAFormHasTheNodesItNeeds(t *testing.T) {
 	}
 }
 
+// The short form is to be done within 90 s: what is between the samples takes a tenth.
+func TestTheShortFormIsShortAndSaysWhatBoundsIt(t *testing.T) {
+	t.Parallel()
+	var took time.Duration
+	for _, c := range short.pairs {
+		contestants := len(quorumPeers()) + len(c.ceilings(make(redisproc.Nodes, c.nodes))) + len(c.troubles)
+		took += time.Duration(short.rounds*contestants) * (short.pairSpan + settle)
+		if !c.bare {
+			t.Errorf("%v: no bounds", c)
+		}
+	}
+	if most := 80 * time.Second; took > most {
+		t.Errorf("its samples take %v, want at most %v", took, most)
+	}
+}
+
+func TestEveryFormButTheFullOneSaysWhatThatHasMore(t *testing.T) {
+	t.Parallel()
+	for _, f := range forms {
+		if said := f.said(); strings.Contains(said, "`make bench-full` has more: ") != (f.name != "full") ||
+			!strings.Contains(said, "the "+f.name+" form") {
+			t.Errorf("%s: got %q", f.name, said)
+		}
+	}
+}
+
 func TestTheFullFormHasAllOfTheOthers(t *testing.T) {
 	t.Parallel()
 	f := full()
@@ -180,6 +206,11 @@ func TestTheFullFormHasAllOfTheOthers(t *testing.T) {
 	}
 	if got := len(f.troubles()); got != 6 {
 		t.Errorf("%d troubles, want 6: one and two nodes, dead, frozen and slow", got)
+	}
+	for _, c := range f.pairs {
+		if c.delay > 0 && !c.waits {
+			t.Errorf("%v: nothing bounds it but lone PINGs", c)
+		}
 	}
 	if len(core.troubles()) != 2 {
 		t.Error("core has changed with it")

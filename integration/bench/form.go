@@ -10,6 +10,9 @@ import (
 // A form is how much of the suite is run, and for how long.
 type form struct {
 	name  string
+	about string        // what it has
+	more  string        // what the full form has besides; "": nothing
+	takes string        // how long a run is
 	limit time.Duration // after which the run is given up
 
 	rounds  int // of pairs and hand-offs
@@ -65,7 +68,8 @@ func (t trouble) isSlow() bool { return t == oneSlow || t == twoSlow }
 type pairCell struct {
 	nodes, callers int
 	delay          time.Duration // added to each round trip, half of it each way
-	bare           bool          // the ceiling, too
+	bare           bool          // the ceilings, too
+	waits          bool          // of them the callers who wait, at least
 	troubles       []trouble     // ours once more on nodes with each
 }
 
@@ -125,12 +129,15 @@ type campaign struct {
 // forms are what -form chooses from.
 var forms = []form{short, core, delayed, handed(), full()}
 
-// short has the first targets.
+// short has the first targets, and what bounds them.
 var short = form{
-	name: "short", limit: 3 * time.Minute, rounds: 5, pairSpan: 800 * time.Millisecond,
+	name: "short", limit: 3 * time.Minute, rounds: 5, pairSpan: 700 * time.Millisecond,
+	about: "lock + unlock with 1, 64 and 512 callers on five nodes, also with one node dead",
+	more:  "all other workloads, and the libraries that ask one node",
+	takes: "under 90 s",
 	pairs: []pairCell{
-		{nodes: 5, callers: 1},
-		{nodes: 5, callers: 64, troubles: []trouble{oneDead}},
+		{nodes: 5, callers: 1, bare: true},
+		{nodes: 5, callers: 64, bare: true, troubles: []trouble{oneDead}},
 		{nodes: 5, callers: 512, bare: true, troubles: []trouble{oneDead}},
 	},
 }
@@ -139,6 +146,12 @@ var short = form{
 var core = form{
 	name: "core", limit: 15 * time.Minute, rounds: 5, oneNode: true,
 	pairSpan: 700 * time.Millisecond,
+	about: "lock + unlock with 1 to 512 callers, also with one node dead or frozen; hand-offs and" +
+		" waiting; elections",
+	more: "an added delay of 1 ms and 20 ms; three and seven nodes with 1, 8 and 512 callers; two nodes" +
+		" in trouble, or nodes 50 ms away; hand-offs from afar; held locks; ticks; a node that is gone" +
+		" for a minute",
+	takes: "under 10 minutes",
 	pairs: []pairCell{
 		{nodes: 5, callers: 1, bare: true},
 		{nodes: 5, callers: 8, bare: true},
@@ -159,13 +172,16 @@ var core = form{
 // delayed has lock + unlock over a slow network.
 var delayed = form{
 	name: "delay", limit: 8 * time.Minute, rounds: 5, pairSpan: 2 * time.Second,
+	about: "lock + unlock with 1 ms and 20 ms of added delay",
+	more:  "all that is measured without a delay",
+	takes: "about 5 minutes",
 	pairs: []pairCell{
-		{nodes: 5, callers: 1, delay: time.Millisecond},
-		{nodes: 5, callers: 64, delay: time.Millisecond},
-		{nodes: 5, callers: 512, delay: time.Millisecond},
-		{nodes: 5, callers: 1, delay: targetDelay},
-		{nodes: 5, callers: 64, delay: targetDelay},
-		{nodes: 5, callers: 512, delay: targetDelay},
+		{nodes: 5, callers: 1, delay: time.Millisecond, waits: true},
+		{nodes: 5, callers: 64, delay: time.Millisecond, waits: true},
+		{nodes: 5, callers: 512, delay: time.Millisecond, waits: true},
+		{nodes: 5, callers: 1, delay: targetDelay, waits: true},
+		{nodes: 5, callers: 64, delay: targetDelay, waits: true},
+		{nodes: 5, callers: 512, delay: targetDelay, waits: true},
 	},
 }
 
@@ -180,6 +196,8 @@ var farHandoffs = []handoffCell{{2, 3, handoffDelay}, {16, 17, handoffDelay}}
 func handed() form {
 	f := core
 	f.name, f.limit, f.pairs, f.campaigns = "handoff", 10*time.Minute, nil, nil
+	f.about = "one name from holder to holder, also with 10 ms of added delay; waiting"
+	f.more, f.takes = "all but hand-offs and waiting", "about 5 minutes"
 	f.handoffs = slices.Concat(f.handoffs, farHandoffs)
 	return f
 }
@@ -188,6 +206,7 @@ func handed() form {
 func full() form {
 	f := core
 	f.name, f.limit, f.pairSpan = "full", 45*time.Minute, time.Second
+	f.about, f.more, f.takes = "all there is", "", "about 25 minutes"
 	f.pairs = nil
 	for _, c := range core.pairs {
 		if len(c.troubles) > 0 {
@@ -223,6 +242,17 @@ func formNamed(name string) (form, error) {
 		names = append(names, f.name)
 	}
 	return form{}, fmt.Errorf("-form %q: there is %s", name, strings.Join(names, ", "))
+}
+
+// said is what a page says of its form, and of what the full one has besides; "": nothing.
+func (f *form) said() string {
+	switch {
+	case f.about == "":
+		return ""
+	case f.more == "":
+		return fmt.Sprintf("this is the %s form: %s", f.name, f.about)
+	}
+	return fmt.Sprintf("this is the %s form: %s. `make bench-full` has more: %s", f.name, f.about, f.more)
 }
 
 // nodes is how many healthy nodes the form needs.

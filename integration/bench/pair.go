@@ -119,23 +119,12 @@ func (f *field) lineUp(ctx context.Context, cell pairCell, oneNode bool) ([]*con
 		}
 		line = append(line, c)
 	}
-	if cell.bare {
-		most := nodes[:len(nodes)/2+1]
-		for _, c := range []struct {
-			name  string
-			nodes redisproc.Nodes
-			run   bareRun
-		}{
-			{bareName, nodes, (*bare.Scripts).Run},
-			{leanName, most, (*bare.Scripts).Run},
-			{waitName, most, (*bare.Scripts).RunCallers},
-		} {
-			one, err := f.ceiling(ctx, c.name, c.nodes, c.run)
-			if err != nil {
-				return nil, err
-			}
-			line = append(line, one)
+	for _, c := range cell.ceilings(nodes) {
+		one, err := f.ceiling(ctx, c, cell)
+		if err != nil {
+			return nil, err
 		}
+		line = append(line, one)
 	}
 	for _, t := range cell.troubles {
 		nodes, answering := f.stage.in(t)
@@ -195,23 +184,38 @@ func (f *field) library(ctx context.Context, p peer, name, place string,
 	})
 }
 
-// A bareRun is one of the ways to run the bare scripts.
-type bareRun func(*bare.Scripts, context.Context, int, time.Duration) (float64, error)
+// A ceiling is one of the ways to run the bare scripts.
+type ceiling struct {
+	name  string
+	nodes redisproc.Nodes
+	run   func(*bare.Scripts, context.Context, int, time.Duration) (float64, error)
+}
 
-// ceiling makes a contestant of the bare scripts at these nodes.
-func (f *field) ceiling(
-	ctx context.Context, name string, nodes redisproc.Nodes, run bareRun,
-) (*contestant, error) {
-	return f.once(fmt.Sprintf("%s%d nodes", name, len(nodes)), func() (*contestant, error) {
-		b, err := bare.Open(ctx, nodes.Addrs())
+// ceilings are those that the cell wants.
+func (c pairCell) ceilings(nodes redisproc.Nodes) (all []ceiling) {
+	most := nodes[:len(nodes)/2+1]
+	if c.bare {
+		all = append(all, ceiling{bareName, nodes, (*bare.Scripts).Run},
+			ceiling{leanName, most, (*bare.Scripts).Run})
+	}
+	if c.bare || c.waits {
+		all = append(all, ceiling{waitName, most, (*bare.Scripts).RunCallers})
+	}
+	return all
+}
+
+// ceiling makes a contestant of the bare scripts, over the cell's network.
+func (f *field) ceiling(ctx context.Context, c ceiling, cell pairCell) (*contestant, error) {
+	return f.once(c.name+cell.place(), func() (*contestant, error) {
+		b, err := bare.Open(ctx, c.nodes.Addrs(), bare.Dialer(cell.dialer()))
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, fmt.Errorf("%s: %w", c.name, err)
 		}
 		work := func(ctx context.Context, callers int, span time.Duration) (w work) {
-			w.pairs, w.err = run(b, ctx, callers, span)
+			w.pairs, w.err = c.run(b, ctx, callers, span)
 			return w
 		}
-		return &contestant{name: name, nodes: nodes, run: work, close: b.Close}, nil
+		return &contestant{name: c.name, nodes: c.nodes, run: work, close: b.Close}, nil
 	})
 }
 

@@ -77,22 +77,25 @@ func (r *results) pairTable() table {
 	t := table{title: "Lock + unlock of distinct names",
 		about: fmt.Sprintf("All callers in one process, each with a name of its own, for %v per round,"+
 			" %d rounds, the libraries in turn in each. Times are of the clock per pair, over all"+
-			" callers together; \"ours is\" says how many times as long as ours a pair took, the median"+
-			" of the rounds. Allocations and bytes are those of the whole process, what it does in the"+
+			" callers together; \"theirs/ours\" is the time of the row's pair by that of ours in the same"+
+			" cell, the median of the rounds: above 1x ours is faster. Allocations and bytes are those of the whole process, what it does in the"+
 			" background included. Commands are those that clients sent (a call of a script counts"+
 			" once, what the script calls does not), at all nodes that answer together; one call of"+
-			" ours may hold many locks. \"%s\" is the ceiling: the same scripts in the fullest calls,"+
+			" ours may hold many locks, and a pipeline that takes locks ends with an INFO, by which the"+
+			" restart guard knows the node: one caller's pair is three commands a node. \"%s\" is the ceiling: the same scripts in the fullest calls,"+
 			" by a loop that decides nothing and waits for no other node; \"%s\" asks no more nodes than"+
 			" that, as ours does for the most part where many call at once (ADR 0012). \"%s\" is these once"+
 			" more, for callers who wait for their answers, as a library's do: what is asked while a"+
 			" node answers goes to it together afterwards, and nothing is decided, remembered or timed.",
 			r.form.pairSpan, r.form.rounds, bareName, leanName, waitName),
-		header: []string{"nodes", "callers", "library", "median/pair", "fastest", "slowest", "ours is",
-			"allocs", "bytes", "commands", "failed"},
+		header: []string{"nodes", "callers", "library", "median/pair", "fastest", "slowest",
+			"theirs/ours", "allocs", "bytes", "commands", "failed"},
 		words: []bool{false, false, true}}
 	if r.delayed() {
 		t.about += " The added delay is that of a round trip, half of it each way, by a dialer of our" +
-			" own, the same for all; the ideal is two round trips, of all callers at once."
+			" own, the same for all; the ideal is two round trips, of all callers at once. There the" +
+			" callers on bare scripts need not wait until a node has answered: several messages may be" +
+			" under way to it."
 		t.header = append(t.header, "added delay", "to the ideal")
 	}
 	for _, c := range r.pairs {
@@ -129,15 +132,15 @@ func (r *results) handoffTable() table {
 			" beside these tells it: for so long one waits less, and the faster a library is, the more"+
 			" that takes from its hand-offs per second. To tell something through two pipes took"+
 			" %v. p50 and p99 are from the call of Unlock to the next holder's return from Lock, by a"+
-			" clock that all processes share, medians of the rounds. \"ours is\""+
-			" says how many times theirs our hand-offs per second are. redsync tries again by itself"+
+			" clock that all processes share, medians of the rounds. \"ours/theirs\""+
+			" says how many times theirs our hand-offs per second are: above 1x ours is faster. redsync tries again by itself"+
 			" after 50 to 250 ms; redislock after %v, our choice, since it has no default. The added"+
 			" delay is that of a round trip, by proxies before the nodes that hold up all that passes."+
 			" A round trip is that of a lone PING over the same way.",
 			usualNodes, r.form.handoffSpan, r.form.rounds, r.telling.Round(time.Microsecond),
 			redislockPause),
 		header: []string{"waiters", "clients", "processes", "library", "hand-offs/s", "least", "most",
-			"ours is", "p50", "p99", "commands/hand-off", "failed", "added delay", "round trip",
+			"ours/theirs", "p50", "p99", "commands/hand-off", "failed", "added delay", "round trip",
 			"p50 in round trips"},
 		words: []bool{false, false, false, true}}
 	for _, h := range r.handoffs {

@@ -81,6 +81,14 @@ const (
 	waiting = "waiting for the scripts at a majority, with nothing decided, remembered or timed"
 )
 
+// evenThat says of a bound on which side of the target's limit it is.
+func evenThat(within bool, limit string) string {
+	if within {
+		return "; that alone is within " + limit
+	}
+	return "; even that is above " + limit
+}
+
 // targetDelay is the added delay that there are targets for.
 const targetDelay = 20 * time.Millisecond
 
@@ -102,9 +110,11 @@ func (r *results) pairTargets() []target {
 	}
 	if c := r.pairsAt(1); c != nil {
 		got, ok := ratio(c.redsyncBest(), c.times(oursName))
-		bound, measured := ratio(c.redsyncBest(), c.times(bareName))
+		bare, measured := ratio(c.redsyncBest(), c.times(bareName))
+		called, batched := ratio(c.redsyncBest(), c.times(waitName))
 		all = append(all, atMost("1 caller: at most 0.75x of redsync's best latency", 0.75, got, ok,
-			times).within(bound, measured, alone))
+			times).within(bare, measured, alone).
+			within(called, batched, waiting+evenThat(called <= 0.75, "0.75x")))
 	}
 	for _, c := range r.pairs {
 		if c.cell.delay == targetDelay {
@@ -114,9 +124,11 @@ func (r *results) pairTargets() []target {
 			}
 			got, ok := c.toIdeal(oursName)
 			far := float64(r.farTrip) / float64(targetDelay)
+			called, batched := c.toIdeal(waitName)
 			all = append(all, atMost(fmt.Sprintf("%s, %v of added delay: at most %gx the ideal",
 				countOf(c.cell.callers, "caller"), targetDelay, limit), limit, got, ok, times).
-				within(far, r.farTrip > 0, "two lone PINGs, one after the other, over the same delay"))
+				within(far, r.farTrip > 0, "two lone PINGs, one after the other, over the same delay").
+				within(called, batched, waiting))
 		}
 		for _, t := range c.cell.troubles {
 			if t.nodes() > 1 || t.isSlow() {

@@ -233,6 +233,38 @@ func TestTargetsSayWhatBoundsThem(t *testing.T) {
 	}
 }
 
+func TestOneCallersTargetSaysWhetherWaitingAloneIsBelowIt(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		waits time.Duration
+		want  string
+	}{
+		{86, "0.60x: " + alone + "; 0.86x: " + waiting + "; even that is above 0.75x"},
+		{75, "0.60x: " + alone + "; 0.75x: " + waiting + "; that alone is within 0.75x"},
+	} {
+		r := results{pairs: []pairResult{{cell: pairCell{nodes: 5, callers: 1, bare: true},
+			names:   []string{oursName, "redsync", bareName, waitName},
+			redsync: []bool{false, true, false, false},
+			samples: [][]pairSample{at(110), at(100), at(60), at(tc.waits)}}}}
+		if got := r.targets(); len(got) != 1 || got[0].bound != tc.want {
+			t.Errorf("got %+v, want one target with the bound %q", got, tc.want)
+		}
+	}
+}
+
+func TestFromAfarWhatWaitingAloneTakesIsABound(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	r := results{farTrip: 21 * ms, pairs: []pairResult{{
+		cell:  pairCell{nodes: 5, callers: 64, delay: targetDelay, waits: true},
+		names: []string{oursName, waitName}, redsync: []bool{false, false},
+		samples: [][]pairSample{at(ms), at(50 * ms / 64)}}}}
+	want := "1.05x: two lone PINGs, one after the other, over the same delay; 1.25x: " + waiting
+	if got := r.targets(); len(got) != 1 || got[0].bound != want {
+		t.Errorf("got %+v, want one target with the bound %q", got, want)
+	}
+}
+
 func TestAHandoffIsBoundByWhatFreeingAndTakingTake(t *testing.T) {
 	t.Parallel()
 	r := results{

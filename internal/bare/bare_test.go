@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quorumlock/quorumlock/internal/delay"
 	"github.com/quorumlock/quorumlock/internal/fleet"
 )
 
@@ -16,7 +17,7 @@ func TestRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nodes.Close()
-	scripts, err := Open(ctx, nodes.Addrs())
+	scripts, err := Open(ctx, nodes.Addrs(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,6 +47,32 @@ func TestRuns(t *testing.T) {
 	for name, run := range runs {
 		if _, err := run(ctx, 2, time.Minute); err == nil {
 			t.Errorf("%s: a lock was not granted, and that is no error", name)
+		}
+	}
+}
+
+func TestFromAfarThereAreConnectionsForSeveralMessages(t *testing.T) {
+	t.Parallel()
+	nodes, err := fleet.StartInside(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nodes.Close()
+	far := delay.New(10*time.Millisecond, 10*time.Millisecond, 1)
+	scripts, err := Open(t.Context(), nodes.Addrs(), far.Dial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer scripts.Close()
+	const callers, span = 8, 400 * time.Millisecond
+	pairs, err := scripts.RunCallers(t.Context(), callers, span)
+	// Two round trips a pair.
+	if most := callers * float64(span/(40*time.Millisecond)+1); err != nil || pairs > most || pairs == 0 {
+		t.Errorf("%g pairs and %v, want some, at most %g", pairs, err, most)
+	}
+	for _, client := range scripts.nodes {
+		if got := client.PoolStats().TotalConns; got < farBuses {
+			t.Errorf("%d connections to a node, want %d", got, farBuses)
 		}
 	}
 }

@@ -16,7 +16,8 @@ import (
 
 // RunCallers is Run with callers that wait, as a library's do: each has a name of its own, which it
 // locks and unlocks in turn, and waits each time until all nodes have answered. What is asked for
-// while a node answers goes to it together afterwards. Nothing is decided, remembered, timed or
+// while a node answers goes to it together afterwards; to nodes that are far away, while as many
+// messages as there may be are under way to it. Nothing is decided, remembered, timed or
 // freed, and no owner token is made: it is what batching for callers costs by itself.
 func (b *Scripts) RunCallers(
 	ctx context.Context, callers int, span time.Duration,
@@ -25,7 +26,7 @@ func (b *Scripts) RunCallers(
 	defer cancel(nil)
 	buses := make([]*bus, len(b.nodes))
 	for i, client := range b.nodes {
-		buses[i] = &bus{client: client, fail: cancel}
+		buses[i] = &bus{client: client, most: b.buses, fail: cancel}
 	}
 	var done atomic.Int64
 	began := time.Now()
@@ -73,22 +74,24 @@ func (r *rider) ride(ctx context.Context, buses []*bus, locks bool) bool {
 	}
 }
 
-// A bus goes to one node and back, with all who wait for it.
+// A bus goes to one node and back, with all who wait for it: several at once, where there may be so
+// many.
 type bus struct {
 	client *redis.Client
+	most   int // at once
 	fail   context.CancelCauseFunc
 
-	mu     sync.Mutex
-	queue  []*rider
-	riding bool
+	mu    sync.Mutex // guards what follows
+	queue []*rider
+	away  int // so many go
 }
 
 func (b *bus) board(ctx context.Context, r *rider) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.queue = append(b.queue, r)
-	if !b.riding {
-		b.riding = true
+	if b.away < b.most {
+		b.away++
 		go b.ride(ctx)
 	}
 }
@@ -103,7 +106,9 @@ func (b *bus) ride(ctx context.Context) {
 		runtime.Gosched()
 		b.mu.Lock()
 		riders, b.queue = b.queue, riders[:0]
-		b.riding = len(riders) > 0
+		if len(riders) == 0 {
+			b.away--
+		}
 		b.mu.Unlock()
 		if len(riders) == 0 {
 			return

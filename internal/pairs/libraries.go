@@ -39,7 +39,7 @@ func open(
 		clients[i] = goredislib.NewClient(&goredislib.Options{Addr: addr, PoolSize: s.pool})
 		pools[i] = goredis.NewPool(clients[i])
 	}
-	ceiling, err := bare.Open(ctx, addrs)
+	ceiling, err := bare.Open(ctx, addrs, nil)
 	if err != nil {
 		return nil, nil, errors.Join(err, ours.Close())
 	}
