@@ -6,6 +6,7 @@
 //	go run ./bench -form delay    # lock + unlock with 1 ms and 20 ms of added delay
 //	go run ./bench -form handoff  # one name from holder to holder
 //	go run ./bench -form full     # all there is
+//	go run ./bench -h             # the forms, and how long each takes
 //	go run ./bench -out ../docs/benchmarks.md -svg ../docs/benchmarks.svg
 //
 // "make bench" and "make bench-short" do the same, and install redis-server where it is missing.
@@ -21,16 +22,19 @@
 //   - in the full form: locks held and renewed (holding.go), ticks of many jobs at one instant, beside
 //     gocron-redis-lock (ticking.go), and a node that is gone for a minute and comes back (outage.go)
 //
-// The exit status is 1 if the run could not be finished; a target that is not reached is printed as
-// such, and no failure. An interrupt ends the nodes and leaves nothing behind.
+// The exit status is 1 if the run could not be finished, which includes a file of -out or -svg that
+// cannot be written: that is found before anything is measured. It is 2 if the flags are wrong. A target
+// that is not reached is printed as such, and no failure. An interrupt ends the nodes, leaves nothing
+// behind and gives 130; a second one ends the program at once.
 //
 // The processes of the hand-offs are this program once more, started by it with
 // QUORUMLOCK_BENCH_MEMBER set; they end with it.
 //
-// Files in reading order: main.go, form.go, stage.go, peer.go (ours.go, redsync.go, rueidislock.go,
-// redislock.go, gocronredislock.go), pair.go, handoff.go (distance.go, crew.go, member.go, shift.go),
-// election.go, holding.go, ticking.go, outage.go, commands.go, cpu_*.go; pure: rota.go, statistics.go,
-// results.go, target.go, table.go, tables.go, chart.go, document.go; machine.go.
+// Files in reading order: main.go, settings.go, files.go, form.go, stage.go, peer.go (ours.go,
+// redsync.go, rueidislock.go, redislock.go, gocronredislock.go), pair.go, handoff.go (distance.go,
+// crew.go, member.go, shift.go), election.go, holding.go, ticking.go, outage.go, commands.go, cpu_*.go;
+// pure: rota.go, statistics.go, results.go, target.go, table.go, tables.go, chart.go, document.go;
+// machine.go, commit.go.
 package main
 
 import (
@@ -41,50 +45,43 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// settings are what the flags say.
-type settings struct {
-	form     form
-	command  string // as the document names it
-	out, svg string // files to write; "": none
-}
-
 func main() {
 	redis.SetLogger(silent{}) // a node that is dead is what a part of this is about
 	if is, err := isMember(); is {
 		endMember(err)
 	}
-	var s settings
-	name := flag.String("form", "core", "what to measure: short, core, delay, handoff, full")
-	flag.StringVar(&s.out, "out", "", "file to write the document to, in Markdown")
-	flag.StringVar(&s.svg, "svg", "", "file to write the chart to")
-	flag.StringVar(&s.command, "command", "go run ./bench "+strings.Join(os.Args[1:], " "),
-		"what the document says was run")
-	flag.Parse()
-	if err := s.chosen(*name, flag.Args()); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(2)
+	os.Exit(command(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// command is the program, and returns its exit status.
+func command(args []string, out, told io.Writer) int {
+	s, err := settingsFrom(args, told)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		fmt.Fprintln(told, "bench:", err)
+		return 2
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	context.AfterFunc(ctx, stop) // a second interrupt ends the program at once
-	err := run(ctx, s, os.Stdout, os.Stderr)
-	interrupted := ctx.Err() != nil
-	stop()
+	err = run(ctx, s, out, told)
 	switch {
-	case err != nil && interrupted:
-		fmt.Fprintln(os.Stderr, "bench: interrupted")
-		os.Exit(130)
+	case err != nil && ctx.Err() != nil:
+		fmt.Fprintln(told, "bench: interrupted:", context.Cause(ctx))
+		return 130
 	case err != nil:
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
+		fmt.Fprintln(told, "bench:", err)
+		return 1
 	}
+	return 0
 }
 
 // endMember ends a process of a crew; what it says goes into its parent's error.
@@ -100,15 +97,6 @@ type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
-// chosen sets the form.
-func (s *settings) chosen(name string, rest []string) (err error) {
-	if len(rest) > 0 {
-		return fmt.Errorf("%q: there are only flags, see -h", rest)
-	}
-	s.form, err = formNamed(name)
-	return err
-}
-
 // progress says how far the run is.
 type progress func(format string, args ...any)
 
@@ -121,6 +109,9 @@ func progressTo(out io.Writer) progress {
 
 // run measures, prints, and writes the files. When it returns, all nodes have ended.
 func run(ctx context.Context, s settings, out, told io.Writer) error {
+	if err := s.files.check(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, s.form.limit,
 		fmt.Errorf("given up after %v: is the machine busy with something else?", s.form.limit))
 	defer cancel()
@@ -136,7 +127,7 @@ func run(ctx context.Context, s settings, out, told io.Writer) error {
 	if err := d.print(out); err != nil {
 		return err
 	}
-	return s.write(&d)
+	return s.files.write(&d)
 }
 
 // measure runs all workloads of the form on nodes of its own.
@@ -178,24 +169,4 @@ func measure(
 	}
 	r.outages, err = measureOutages(ctx, f, say)
 	return m, r, err
-}
-
-// write writes the document and the chart where they are wanted.
-func (s *settings) write(d *document) error {
-	if s.svg != "" {
-		if err := os.WriteFile(s.svg, []byte(d.chart()), 0o644); err != nil {
-			return err
-		}
-	}
-	if s.out == "" {
-		return nil
-	}
-	link := ""
-	if s.svg != "" {
-		var err error
-		if link, err = filepath.Rel(filepath.Dir(s.out), s.svg); err != nil {
-			return fmt.Errorf("-svg %s cannot be named from -out %s: %w", s.svg, s.out, err)
-		}
-	}
-	return os.WriteFile(s.out, []byte(d.markdown(link)), 0o644)
 }

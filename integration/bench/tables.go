@@ -77,15 +77,17 @@ func (r *results) pairTable() table {
 	t := table{title: "Lock + unlock of distinct names",
 		about: fmt.Sprintf("All callers in one process, each with a name of its own, for %v per round,"+
 			" %d rounds, the libraries in turn in each. Times are of the clock per pair, over all"+
-			" callers together; \"theirs/ours\" is the time of the row's pair by that of ours in the same"+
-			" cell, the median of the rounds: above 1x ours is faster. Allocations and bytes are those of the whole process, what it does in the"+
-			" background included. Commands are those that clients sent (a call of a script counts"+
-			" once, what the script calls does not), at all nodes that answer together; one call of"+
-			" ours may hold many locks, and a pipeline that takes locks ends with an INFO, by which the"+
-			" restart guard knows the node: one caller's pair is three commands a node. \"%s\" is the ceiling: the same scripts in the fullest calls,"+
-			" by a loop that decides nothing and waits for no other node; \"%s\" asks no more nodes than"+
-			" that, as ours does for the most part where many call at once (ADR 0012). \"%s\" is these once"+
-			" more, for callers who wait for their answers, as a library's do: what is asked while a"+
+			" callers together; \"theirs/ours\" is the time of the row's pair by that of ours in the"+
+			" same cell, the median of the rounds: above 1x ours is faster. Allocations and bytes are"+
+			" those of the whole process, what it does in the background included. Commands are those"+
+			" that clients sent (a call of a script counts once, what the script calls does not), at"+
+			" all nodes that answer together; one call of ours may hold many locks, and a pipeline that"+
+			" takes locks ends with an INFO, by which the restart guard knows the node: one caller's"+
+			" pair is three commands a node. \"%s\" is the ceiling: the same scripts in the fullest"+
+			" calls, by a loop that decides nothing and waits for no other node; \"%s\" asks no more"+
+			" nodes than that, as ours does for the most part where many call at once (ADR 0012)."+
+			" \"%s\" is these once more, for callers who wait for their answers, as a library's do:"+
+			" what is asked while a"+
 			" node answers goes to it together afterwards, and nothing is decided, remembered or timed.",
 			r.form.pairSpan, r.form.rounds, bareName, leanName, waitName),
 		header: []string{"nodes", "callers", "library", "median/pair", "fastest", "slowest",
@@ -128,14 +130,15 @@ func (r *results) handoffTable() table {
 		about: fmt.Sprintf("One holder that frees at once, and so many waiters, in as many processes as"+
 			" the third column says. They share out as many clients of the library as the second one"+
 			" says, each with connections of its own, and the clients the waiters. %d nodes, %v per"+
-			" round, %d rounds. Who has freed asks again once another has held the lock, which a process"+
-			" beside these tells it: for so long one waits less, and the faster a library is, the more"+
-			" that takes from its hand-offs per second. To tell something through two pipes took"+
-			" %v. p50 and p99 are from the call of Unlock to the next holder's return from Lock, by a"+
-			" clock that all processes share, medians of the rounds. \"ours/theirs\""+
-			" says how many times theirs our hand-offs per second are: above 1x ours is faster. redsync tries again by itself"+
-			" after 50 to 250 ms; redislock after %v, our choice, since it has no default. The added"+
-			" delay is that of a round trip, by proxies before the nodes that hold up all that passes."+
+			" round, %d rounds. Who has freed asks again once another has held the lock, which a"+
+			" process beside these tells it: for so long one waits less, and the faster a library is,"+
+			" the more that takes from its hand-offs per second. To tell something through two pipes"+
+			" took %v. p50 and p99 are from the call of Unlock to the next holder's return from Lock,"+
+			" by a clock that all processes share, medians of the rounds. \"ours/theirs\" says how many"+
+			" times theirs our hand-offs per second are: above 1x ours is faster. redsync tries again"+
+			" by itself after 50 to 250 ms; redislock after %v, our choice, since it has no default."+
+			" The added delay is that of a round trip, by proxies before the nodes that hold up all"+
+			" that passes."+
 			" A round trip is that of a lone PING over the same way.",
 			usualNodes, r.form.handoffSpan, r.form.rounds, r.telling.Round(time.Microsecond),
 			redislockPause),

@@ -174,7 +174,8 @@ func (r *results) handoffTargets() []target {
 		slowest := median(column(h.samples[0], func(s handoffSample) float64 { return float64(s.p99) }))
 		all = append(all, atMost("2 waiters: p99 from Unlock to the next holder below 5 round trips"+
 			" (of a lone PING)", 5, slowest/float64(h.trip), slowest > 0, plainNumber).
-			within(r.leastHandoff(h.trip), r.leastHandoff(h.trip) > 0, "a caller alone, "+waiting+", to free and to take"))
+			within(r.leastHandoff(h.trip), r.leastHandoff(h.trip) > 0,
+				"a caller alone, "+waiting+", to free and to take"))
 	}
 	for _, w := range r.waits {
 		got := median(w.commands(0))
