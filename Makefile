@@ -50,13 +50,13 @@ standby: ## refuse 100,000 ticks on a standby: memory and time per tick; what go
 	QUORUMLOCK_STANDBY_TICKS=100000 go test ./schedule -count=1 -timeout 30m -v -run 'TestAStandbyDoesNotGrow$$'
 	go test ./schedule -run '^$$' -bench RefusedTicks -benchtime 1x
 
-bench: ## beside redsync, rueidislock and redislock, under 10 minutes; writes docs/benchmarks.md
+bench: ## beside redsync, rueidislock and redislock, under 10 minutes; replaces docs/benchmarks.md, also one of bench-full
 	@.ci/bench core -out docs/benchmarks.md -svg docs/benchmarks.svg
 
-bench-short: ## the first ratios of it, under 90 s; writes nothing
+bench-short: ## the first ratios of it and what bounds them, under 90 s; writes nothing
 	@.ci/bench short
 
-bench-full: ## all of it, about 25 minutes; writes docs/benchmarks.md
+bench-full: ## all there is, about 25 minutes; replaces docs/benchmarks.md
 	@.ci/bench full -out docs/benchmarks.md -svg docs/benchmarks.svg
 
 cover: ## coverage of quorum and redlock; fails under 90 %

@@ -23,8 +23,9 @@ var notes = []string{
 		" carry over to other machines better than times do.",
 	"quorumlock runs as New makes it: restart guard, clock watch, fencing tokens, renewal. Only the" +
 		" wait of new nodes is cut short, by Admit. Under load it asks a majority first, and a lock that is" +
-		" freed within milliseconds is not sent to the rest (docs/adr/0012-a-majority-first.md); all" +
-		" others, and the bare scripts, ask all nodes.",
+		" freed within milliseconds is not sent to the rest (docs/adr/0012-a-majority-first.md). redsync" +
+		" asks all nodes, and so does \"bare scripts\"; the bare scripts \"at a majority\" ask no more than" +
+		" that: three nodes of five.",
 	"redsync runs over go-redis with its default pools (1,024 connections to a node where a delay" +
 		" is added); \"fail-fast\" is WithFailFast(true). Where it does not wait for a holder, both" +
 		" of its ways try once (WithTries(1)).",
@@ -57,6 +58,12 @@ func (d *document) markdown(svg string) string {
 	b.WriteString("# Benchmarks\n\nThis page is written by a run, and not by hand.\n\n")
 	fmt.Fprintf(&b, "- command: `%s`, form %s, %s, %v\n", d.command, d.results.form.name,
 		d.at.UTC().Format("2006-01-02 15:04 UTC"), d.took.Round(time.Second))
+	if about := d.results.form.said(); about != "" {
+		b.WriteString(strings.Replace(wrap("- "+about, 96), "\n", "\n  ", -1) + "\n")
+	}
+	if d.machine.commit != "" {
+		fmt.Fprintf(&b, "- commit: %s\n", d.machine.commit)
+	}
 	fmt.Fprintf(&b, "- machine: %s, %d CPUs, %s\n", d.machine.cpu, d.machine.cpus, d.machine.os)
 	fmt.Fprintf(&b, "- %s, redis-server %s without persistence, on loopback\n", d.machine.goVer,
 		d.machine.redis)

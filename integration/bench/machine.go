@@ -18,6 +18,8 @@ type machine struct {
 	goVer string
 	redis string
 	libs  []string // "module version"
+
+	commit string // of the code, with "+changes" if it is not exactly that; "": not known
 }
 
 // measured are the modules whose versions the document names.
@@ -31,7 +33,7 @@ func thisMachine(ctx context.Context, node asker) (machine, error) {
 	m := machine{
 		cpu: fileValue("/proc/cpuinfo", "model name", ":"), cpus: runtime.NumCPU(),
 		os:    fileValue("/etc/os-release", "PRETTY_NAME", "="),
-		goVer: runtime.Version(), libs: versions(),
+		goVer: runtime.Version(), libs: versions(), commit: commit(),
 	}
 	if m.cpu == "" {
 		m.cpu = "CPU of unknown model"
@@ -86,6 +88,10 @@ func valueOf(text, name, separator string) string {
 }
 
 func (m machine) String() string {
-	return fmt.Sprintf("%s, %d CPUs, %s; %s; redis-server %s; %s",
+	text := fmt.Sprintf("%s, %d CPUs, %s; %s; redis-server %s; %s",
 		m.cpu, m.cpus, m.os, m.goVer, m.redis, strings.Join(m.libs, ", "))
+	if m.commit != "" {
+		text += "; commit " + m.commit
+	}
+	return text
 }

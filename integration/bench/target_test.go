@@ -164,14 +164,20 @@ func TestADocumentHasEverything(t *testing.T) {
 	t.Parallel()
 	d := document{command: "make bench", at: time.Unix(0, 0), results: made(),
 		machine: machine{cpu: "a CPU", cpus: 2, os: "an OS", goVer: "go1", redis: "7.0",
-			libs: []string{"lib v1"}}}
+			libs: []string{"lib v1"}, commit: "abc+changes"}}
+	d.results.form.about, d.results.form.more = "little", "much"
 	page := d.markdown("bench.svg")
 	for _, want := range []string{"# Benchmarks", "`make bench`", "a CPU, 2 CPUs, an OS", "lib v1",
 		"redis-server 7.0", "(bench.svg)", "## Targets", "not reached", "broken once", "## Elections",
-		"1970-01-01 00:00 UTC"} {
+		"1970-01-01 00:00 UTC", "- commit: abc+changes\n",
+		"- this is the made form: little. `make bench-full` has more: much\n"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is not in the page:\n%s", want, page)
 		}
+	}
+	d.machine.commit, d.results.form.more = "", ""
+	if page := d.markdown(""); strings.Contains(page, "commit:") || strings.Contains(page, "has more") {
+		t.Errorf("a page says what is not known, or that there is more than all:\n%s", page)
 	}
 	if strings.Contains(d.markdown(""), "![") {
 		t.Error("a page without a chart shows one")
@@ -179,6 +185,17 @@ func TestADocumentHasEverything(t *testing.T) {
 	for _, one := range d.results.bars() {
 		if !drawable(one.times) {
 			t.Errorf("no number for the bar %q", one.label)
+		}
+	}
+}
+
+// What the notes say of the bare scripts is true of each row's.
+func TestTheNotesDoNotContradictTheRows(t *testing.T) {
+	t.Parallel()
+	page := (&document{results: made()}).markdown("")
+	for _, wrong := range []string{"and the bare scripts, ask all nodes", "| ours is |"} {
+		if strings.Contains(strings.Join(strings.Fields(page), " "), wrong) {
+			t.Errorf("the page says %q", wrong)
 		}
 	}
 }
