@@ -28,7 +28,7 @@ const mostTries = quorum.MaxBatch
 func (c *Client) TryLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
 	o, err := c.options(opts)
 	if err != nil {
-		return nil, err
+		return nil, during("lock", name, err)
 	}
 	if err := c.begin(ctx, "lock", name); err != nil {
 		return nil, err

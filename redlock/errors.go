@@ -170,13 +170,20 @@ func (e *invalidError) Error() string {
 
 func (e *invalidError) Unwrap() error { return ErrInvalid }
 
-// during says in which call an argument was refused, and of which lock if that has a name.
+// during says in which call arguments were refused, and of which lock if that has a name that can be.
 func during(op, name string, err error) error {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		var faults []error
+		for _, fault := range several.Unwrap() {
+			faults = append(faults, during(op, name, fault))
+		}
+		return errors.Join(faults...)
+	}
 	var refused *invalidError
 	if !errors.As(err, &refused) {
 		return err
 	}
-	if name != "" {
+	if name != "" && len(name) <= MaxNameLen {
 		op = fmt.Sprintf("%s %q", op, name)
 	}
 	return &invalidError{during: op, text: refused.text}

@@ -109,7 +109,7 @@ func (c *Client) Resume(ctx context.Context, text string, opts ...LockOption) (*
 	}
 	o, err := c.options(opts)
 	if err != nil {
-		return nil, err
+		return nil, during("resume", name, err)
 	}
 	if err := c.begin(ctx, "resume", name); err != nil {
 		return nil, err

@@ -22,11 +22,18 @@ func TestRefusalsReadAlike(t *testing.T) {
 		_, noContext := u.Lock(nobody, "a")
 		_, noName := u.TryLock(r.Context(), "")
 		_, badHandle := u.Resume(r.Context(), "x")
+		handle, _ := r.take(u, "detached").Detach()
+		_, resumed := u.Resume(r.Context(), handle, redlock.WithTTL(0))
+		_, noTTL := u.Lock(r.Context(), "invoices", redlock.WithTTL(0))
+		_, longName := u.TryLock(r.Context(), strings.Repeat("n", 10<<10), redlock.WithTTL(0))
 		for want, err := range map[string]error{
-			`redlock: lock "a": invalid: the context is nil`:      noContext,
-			`redlock: lock: invalid: name is empty`:               noName,
-			`redlock: do "a": invalid: fn is nil`:                 u.Do(r.Context(), "a", nil),
-			`redlock: extend "held": invalid: the context is nil`: l.Extend(nobody),
+			`redlock: lock "a": invalid: the context is nil`:                     noContext,
+			`redlock: lock: invalid: name is empty`:                              noName,
+			`redlock: lock "invoices": invalid: WithTTL(0s): must be positive`:   noTTL,
+			`redlock: lock: invalid: WithTTL(0s): must be positive`:              longName,
+			`redlock: resume "detached": invalid: WithTTL(0s): must be positive`: resumed,
+			`redlock: do "a": invalid: fn is nil`:                                u.Do(r.Context(), "a", nil),
+			`redlock: extend "held": invalid: the context is nil`:                l.Extend(nobody),
 			`redlock: admit: invalid: "x" is not one of the nodes ["node0:6379" "node1:6379" "node2:6379"]`: u.Admit(
 				r.Context(), "x"),
 			`redlock: resume: invalid: handle: it does not begin with "qlh1.", as what Detach returns does`: badHandle,

@@ -11,7 +11,7 @@ import (
 // Whoever corrects one option should not have to learn of the next by another try.
 func TestAllFaultsOfOptionsAreToldAtOnce(t *testing.T) {
 	t.Parallel()
-	const invalid = "redlock: invalid: "
+	const invalid = `redlock: lock "k": invalid: `
 	for _, c := range []struct {
 		name string
 		opts []redlock.LockOption

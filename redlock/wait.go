@@ -112,7 +112,7 @@ func (s *lines) length(name string) int {
 func (c *Client) Lock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
 	o, err := c.options(opts)
 	if err != nil {
-		return nil, err
+		return nil, during("lock", name, err)
 	}
 	if err := c.begin(ctx, "lock", name); err != nil {
 		return nil, err
