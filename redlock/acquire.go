@@ -185,7 +185,8 @@ func (c *Client) outcomeError(op, name string, out quorum.Outcome) *RoundError {
 
 // roundError begins the error of a round.
 func (c *Client) roundError(op, name string, errs []quorum.NodeErr) *RoundError {
-	e := &RoundError{Op: op, Name: name, Quorum: c.engine.Quorum(), Nodes: c.engine.Nodes()}
+	e := &RoundError{Op: op, Name: name, Quorum: c.engine.Quorum(), Nodes: c.engine.Nodes(),
+		asker: c.cfg.Identity}
 	for _, err := range errs {
 		e.Errs = append(e.Errs,
 			&NodeError{Node: c.engine.NodeName(err.Node), Op: op, Err: explain(err.Err)})

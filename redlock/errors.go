@@ -54,6 +54,7 @@ type RoundError struct {
 
 	kinds  []error // sentinels, then the context's error
 	detail string
+	asker  string // this client's identity
 	rival  string // Holder's owner token, for those who wait
 	split  bool   // contenders have the votes between them
 }
@@ -75,6 +76,9 @@ func (e *RoundError) Error() string {
 			found = "held by"
 		}
 		fmt.Fprintf(&b, "; %s %s", found, e.Holder)
+		if e.Holder == e.asker { // mostly the caller's own lock, but several clients may use one identity
+			b.WriteString(", this client's own identity,")
+		}
 		switch {
 		case e.Remaining > noEnd:
 			b.WriteString(" for ever: its key has no end")

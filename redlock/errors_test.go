@@ -33,6 +33,28 @@ func TestTextOfAHeldLock(t *testing.T) {
 	})
 }
 
+// Whoever takes a lock twice waits for itself, and should be able to see it.
+func TestTextOfALockThatIsOnesOwn(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 5, func(r *rig) {
+		a := r.user(redlock.Config{Identity: "web-3:4711"})
+		r.take(a, "k")
+		own := `; held by web-3:4711, this client's own identity, for another `
+		if text := fmt.Sprint(r.try(a, "k")); !strings.Contains(text, own) {
+			t.Errorf("got %q, want %q", text, own)
+		}
+		_, err := a.Lock(r.within(time.Second), "k")
+		if text := fmt.Sprint(err); !strings.Contains(text, own) {
+			t.Errorf("after a wait: got %q, want %q", text, own)
+		}
+		b := r.user(redlock.Config{Identity: "web-4:4711"})
+		if text := fmt.Sprint(r.try(b, "k")); strings.Contains(text, "own") {
+			t.Errorf("another's: got %q", text)
+		}
+		synctest.Wait()
+	})
+}
+
 // "4 of 5, 3 needed" beside "no quorum" read as a contradiction.
 func TestTextOfEnoughVotesInVain(t *testing.T) {
 	t.Parallel()
