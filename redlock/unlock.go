@@ -90,6 +90,9 @@ func (f *freeing) decided(got quorum.Freeing) {
 	l, c := f.lock, f.lock.client
 	err := c.freeingError(l.name, got, f.lostBefore, f.again)
 	l.mu.Lock()
+	if round, ok := err.(*RoundError); ok && f.lostBefore {
+		round.detail = l.overError("unlock").detail
+	}
 	f.over, f.err = true, err
 	if err == nil {
 		l.state = freed
