@@ -14,7 +14,7 @@
 //
 // Files in reading order: majority.go, verdict.go, token.go, validity.go, set.go (pure); node.go,
 // message.go, engine.go, attempt.go, ballot.go, outcome.go, question.go, poll.go, hold.go, swap.go,
-// inspect.go, tick.go, free.go (what is asked); lane.go, flight.go, front.go, watch.go, pace.go,
+// inspect.go, tick.go, free.go (what is asked); lane.go, flight.go, crew.go, front.go, watch.go, pace.go,
 // probe.go, debt.go (how it gets to a node); guard.go, facts.go, admit.go, clockwatch.go, skew.go
 // (what a node's word is worth); dial.go, bound.go, redisnode.go, wire.go, redislistener.go, ears.go.
 package quorum

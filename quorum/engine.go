@@ -62,6 +62,7 @@ type Engine struct {
 	largest     atomic.Pointer[millis] // the largest MaxTTL seen on any node
 	lastAcquire atomic.Pointer[acquireCommon]
 	ears        ears
+	crew        crew
 	count       Counters
 	args        sharedArgs
 
@@ -109,6 +110,7 @@ func New(nodes []Node, set Settings) *Engine {
 	}
 	e.front.choose(len(nodes), e.Quorum())
 	e.ears.engine = e
+	e.crew = newCrew(e.stopped)
 	return e
 }
 

@@ -194,7 +194,7 @@ func (l *lane) leaveNow(r *request) {
 	begin := l.board()
 	l.mu.Unlock()
 	if begin {
-		go l.fly()
+		l.engine.crew.carry(l.flying)
 	}
 }
 

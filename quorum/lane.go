@@ -63,13 +63,14 @@ type answer struct {
 //
 // A node that does not answer never collects a queue. Each request is answered with an error at
 // its deadline, sent or not; and from the first failure on nothing is sent but a probe, until one
-// is answered. A lane without work has no goroutine.
+// is answered. A lane without work has no goroutine, or soon none (see crew).
 type lane struct {
 	engine  *Engine
 	node    Node
 	index   int
 	timeout time.Duration // of a flight
 	trouble func(node int, err error)
+	flying  func()      // fly, made once
 	mute    atomic.Bool // it gave no vote when it was last asked
 
 	mu        sync.Mutex // guards all below
@@ -99,8 +100,10 @@ type lane struct {
 }
 
 func newLane(engine *Engine, node Node, index int, trouble func(int, error)) *lane {
-	return &lane{engine: engine, node: node, index: index, timeout: engine.set.NodeTimeout,
+	l := &lane{engine: engine, node: node, index: index, timeout: engine.set.NodeTimeout,
 		trouble: trouble, busy: make(map[string]*request), guard: guard{off: !engine.set.Guard}}
+	l.flying = l.fly
+	return l
 }
 
 // submit hands r over. It does not block; r.to is told the answer by r.deadline at the latest.
@@ -127,7 +130,7 @@ func (l *lane) submit(r *request) {
 	begin := l.board()
 	l.mu.Unlock()
 	if begin {
-		go l.fly()
+		l.engine.crew.carry(l.flying)
 	}
 }
 

@@ -59,7 +59,7 @@ func (l *lane) look() {
 	}
 	l.mu.Unlock()
 	if begin {
-		go l.fly()
+		l.engine.crew.carry(l.flying)
 	}
 	l.tell(overdue.sent, answer{err: errNodeTimeout})
 	l.tell(overdue.unsent, answer{err: errUnsent, unsent: true})
