@@ -71,8 +71,8 @@ func everyWorkload(t *testing.T) {
 	t.Log(out.String())
 	for _, want := range []string{"Targets", "Lock + unlock", "Hand-off", "Waiting", "Elections",
 		"Held locks", "Ticks", "comes back", oursName, oursIn(oneDead), oursIn(oneFrozen),
-		oursIn(oneSlow), bareName, leanName, waitName, "redsync fail-fast", rueidislockName, "redislock (one node)",
-		gocronName} {
+		oursIn(oneSlow), bareName, leanName, waitName, "redsync fail-fast", oursOneName, rueidislockName,
+		"redislock (one node)", gocronName} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not printed", want)
 		}

@@ -30,7 +30,8 @@ var notes = []string{
 		" is added); \"fail-fast\" is WithFailFast(true). Where it does not wait for a holder, both" +
 		" of its ways try once (WithTries(1)).",
 	"rueidislock takes a majority of three keys that all lie on one node, redislock one key on one" +
-		" node: they ask less, and lose their locks with that node.",
+		" node: they ask less, and lose their locks with that node. Among the hand-offs ours is on one node," +
+		" too, so that there is like beside like.",
 	"gocron-redis-lock is gocron's locker, here on one node: it takes one client of Redis, and asks" +
 		" it by redsync. It is set up as its README says, with one try (WithTries(1)): who does not" +
 		" get the lock skips the tick. So it is no part of the hand-offs, where callers wait, nor of" +

@@ -87,7 +87,7 @@ func (r *results) measureTurnsAt(
 	if err != nil {
 		return err
 	}
-	ps := waitingPeers()
+	ps := passingPeers()
 	crews := make([]*crew, len(ps))
 	defer func() {
 		for _, c := range crews {
@@ -289,7 +289,12 @@ func (r *handoffResult) redsyncBest() []float64 {
 	return best(ways...)
 }
 
-// p50 are the medians from Unlock to the next holder, by round.
-func (r *handoffResult) p50(peer int) []time.Duration {
-	return column(r.samples[peer], func(s handoffSample) time.Duration { return s.p50 })
+// p50 are a library's medians from Unlock to the next holder, by round; nil: it was not measured.
+func (r *handoffResult) p50(library string) []time.Duration {
+	for i, p := range r.peers {
+		if p.name == library {
+			return column(r.samples[i], func(s handoffSample) time.Duration { return s.p50 })
+		}
+	}
+	return nil
 }

@@ -110,7 +110,7 @@ func (f *field) lineUp(ctx context.Context, cell pairCell, oneNode bool) ([]*con
 	nodes := f.stage.healthy[:cell.nodes]
 	var line []*contestant
 	for _, p := range peers() {
-		if p.oneNode && (!oneNode || cell.nodes != usualNodes || cell.delay > 0) {
+		if p.passes || p.oneNode && (!oneNode || cell.nodes != usualNodes || cell.delay > 0) {
 			continue // the number of nodes is nothing to them, and they take no dialer here
 		}
 		c, err := f.library(ctx, p, p.name, cell.place(), nodes, nodes, cell.dialer())

@@ -17,6 +17,7 @@ type peer struct {
 	name    string
 	oneNode bool     // asks the first node only: no quorum, and that much less work
 	skips   bool     // is made to skip what another holds, not to wait for it: no part of hand-offs
+	passes  bool     // is part of hand-offs only
 	redsync bool     // one of the ways of redsync, whose best the targets are about
 	plain   []string // commands it sends that are no scripts (see fromClients)
 
@@ -40,6 +41,7 @@ type held interface {
 }
 
 const (
+	oursOneName     = "quorumlock (one node)"
 	rueidislockName = "rueidislock (one node)"
 	gocronName      = "gocron-redis-lock (one node)"
 )
@@ -50,6 +52,7 @@ func peers() []peer {
 		{name: "quorumlock", open: openOurs},
 		{name: "redsync", redsync: true, plain: []string{"set"}, open: openRedsync(false)},
 		{name: "redsync fail-fast", redsync: true, plain: []string{"set"}, open: openRedsync(true)},
+		{name: oursOneName, oneNode: true, passes: true, open: openOurs},
 		{name: rueidislockName, oneNode: true, open: openRueidislock},
 		{name: "redislock (one node)", oneNode: true, open: openRedislock},
 		{name: gocronName, oneNode: true, skips: true, plain: []string{"set"}, open: openGocron},
@@ -66,9 +69,14 @@ func peerNamed(name string) (*peer, error) {
 	return nil, fmt.Errorf("no such library: %q", name)
 }
 
-// waitingPeers are those that wait for who holds a lock.
-func waitingPeers() []peer {
+// passingPeers are those that wait for who holds a lock, and so pass it on.
+func passingPeers() []peer {
 	return slices.DeleteFunc(peers(), func(p peer) bool { return p.skips })
+}
+
+// waitingPeers are those whose waiting is measured alone.
+func waitingPeers() []peer {
+	return slices.DeleteFunc(peers(), func(p peer) bool { return p.skips || p.passes })
 }
 
 // quorumPeers are those that ask a majority of nodes.

@@ -158,11 +158,11 @@ func (r *results) handoffTable() table {
 				fmt.Sprint(r.form.processesOf(h.cell)), p.name,
 				fmt.Sprintf("%.0f", rate.median), fmt.Sprintf("%.0f", rate.least),
 				fmt.Sprintf("%.0f", rate.most),
-				ratioText(ratio(h.spans(0), h.spans(i))), millis(median(h.p50(i))),
+				ratioText(ratio(h.spans(0), h.spans(i))), millis(median(h.p50(p.name))),
 				millis(median(column(s, func(s handoffSample) time.Duration { return s.p99 }))),
 				fmt.Sprintf("%.1f", median(column(s, func(s handoffSample) float64 { return s.commands }))),
 				fmt.Sprint(failed), h.cell.delay.String(), millis(h.trip),
-				fmt.Sprintf("%.1f", float64(median(h.p50(i)))/float64(max(h.trip, 1))))
+				fmt.Sprintf("%.1f", float64(median(h.p50(p.name)))/float64(max(h.trip, 1))))
 		}
 	}
 	return t

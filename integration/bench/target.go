@@ -167,7 +167,10 @@ func (r *results) handoffTargets() []target {
 	}
 	for _, delay := range []time.Duration{0, handoffDelay} {
 		if h := r.handoffsAt(16, delay); h != nil {
-			all = append(all, h.besideRueidislock())
+			all = append(all, h.besideRueidislock(oursName))
+		}
+		if h := r.handoffsAt(16, delay); h != nil && delay == 0 {
+			all = append(all, h.besideRueidislock(oursOneName))
 		}
 	}
 	if h := r.handoffsAt(2, 0); h != nil && h.trip > 0 {
@@ -196,19 +199,17 @@ func (r *results) leastHandoff(trip time.Duration) float64 {
 }
 
 // besideRueidislock judges how soon a lock is passed on. On loopback that is what the processors have
-// to do for it, at five nodes and at one; from afar it is the round trips.
-func (h *handoffResult) besideRueidislock() target {
+// to do for it, at five nodes and at one, so there one node is beside one, too; from afar it is the
+// round trips.
+func (h *handoffResult) besideRueidislock(ours string) target {
 	way := "on loopback, five nodes to its one"
-	if h.cell.delay > 0 {
-		way = fmt.Sprintf("with %v of added delay", h.cell.delay)
+	switch {
+	case h.cell.delay > 0:
+		way = fmt.Sprintf("with %v of added delay, five nodes to its one", h.cell.delay)
+	case ours == oursOneName:
+		way = "on loopback, one node to its one"
 	}
-	var got float64
-	known := false
-	for i, p := range h.peers {
-		if p.name == rueidislockName {
-			got, known = ratio(h.p50(i), h.p50(0))
-		}
-	}
+	got, known := ratio(h.p50(rueidislockName), h.p50(ours))
 	return atMost(fmt.Sprintf("%d waiters: median from Unlock to the next holder at most rueidislock's, %s",
 		h.cell.waiters, way), 1, got, known, times)
 }

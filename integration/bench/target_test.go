@@ -52,10 +52,11 @@ func made() results {
 				samples: [][]pairSample{at(10, 10, 10), at(130, 130, 130), at(120, 120, 120),
 					at(8, 8, 8), at(5, 5, 5), at(8, 8, 8), at(12, 12, 12)}},
 		},
-		handoffs: []handoffResult{{cell: handoffCell{16, 17, 0}, peers: waitingPeers(),
+		handoffs: []handoffResult{{cell: handoffCell{16, 17, 0}, peers: passingPeers(),
 			samples: [][]handoffSample{
-				{{perSecond: 1000, p50: 2, p99: 3, err: errors.New("broken once")}},
-				{{perSecond: 10}}, {{perSecond: 20}}, {{perSecond: 5000, p50: 1}}, {{perSecond: 100}},
+				{{perSecond: 1000, p50: 40, p99: 60, err: errors.New("broken once")}},
+				{{perSecond: 10}}, {{perSecond: 20}}, {{perSecond: 4000, p50: 15}}, {{perSecond: 5000, p50: 20}},
+				{{perSecond: 100}},
 			}}},
 		waits: []waitResult{{waiters: 16, peers: waitingPeers(),
 			samples: [][]waitSample{{{commands: 0.5}}, {{}}, {{}}, {{commands: 1}}, {{}}}}},
@@ -85,6 +86,8 @@ func TestTargetsAreJudgedByTheIssuesRatios(t *testing.T) {
 		"5 elections: none with two winners":                                      "0 reached",
 		"16 waiters: median from Unlock to the next holder at most rueidislock's, on loopback, five" +
 			" nodes to its one": "2.00x not reached",
+		"16 waiters: median from Unlock to the next holder at most rueidislock's, on loopback, one" +
+			" node to its one": "0.75x reached",
 	} {
 		if got[claim] != want {
 			t.Errorf("%s: got %q, want %q", claim, got[claim], want)
@@ -287,7 +290,7 @@ func TestAHandoffIsBoundByWhatFreeingAndTakingTake(t *testing.T) {
 	r := results{
 		pairs: []pairResult{{cell: pairCell{nodes: 5, callers: 1}, names: []string{oursName, waitName},
 			redsync: []bool{false, false}, samples: [][]pairSample{at(50), at(12, 15, 90)}}},
-		handoffs: []handoffResult{{cell: handoffCell{2, 3, 0}, trip: 2, peers: waitingPeers()[:1],
+		handoffs: []handoffResult{{cell: handoffCell{2, 3, 0}, trip: 2, peers: passingPeers()[:1],
 			samples: [][]handoffSample{{{perSecond: 1, p99: 40}}}}},
 	}
 	want := "7.50: a caller alone, " + waiting + ", to free and to take"
@@ -301,13 +304,13 @@ func TestAHandoffIsBoundByWhatFreeingAndTakingTake(t *testing.T) {
 
 func TestAHandoffFromAfarIsJudgedBesideRueidislocks(t *testing.T) {
 	t.Parallel()
-	samples := make([][]handoffSample, len(waitingPeers()))
+	samples := make([][]handoffSample, len(passingPeers()))
 	for i := range samples {
 		samples[i] = []handoffSample{{p50: 20}}
 	}
 	samples[0][0].p50 = 10
 	r := results{handoffs: []handoffResult{{cell: handoffCell{16, 17, handoffDelay},
-		peers: waitingPeers(), samples: samples}}}
+		peers: passingPeers(), samples: samples}}}
 	got := r.targets()
 	if len(got) != 1 || got[0].measuredAs() != "0.50x" || got[0].verdict() != "reached" ||
 		!strings.Contains(got[0].claim, "10ms of added delay") {
