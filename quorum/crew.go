@@ -3,7 +3,7 @@ package quorum
 import "time"
 
 // crewStays is how long a goroutine of the crew stays for another flight.
-const crewStays = 100 * time.Millisecond
+const crewStays = 10 * time.Millisecond
 
 // A crew is the goroutines that carry flights. They stay for a moment after their last one: what
 // go-redis calls is deep, and to grow the stack of a new goroutine into it each time was a sixth of
