@@ -74,9 +74,7 @@ func (l *lane) takeOff(now time.Time) *flight {
 		f.batch.Calls = append(f.batch.Calls, Call{Command: r.command, Guarded: r.guarded})
 	}
 	l.queue = slices.Delete(l.queue, 0, taken)
-	if len(l.queue) > 0 {
-		l.wait(now.Add(l.pace.patience(l.timeout)))
-	} else if cap(l.queue) > keepQueue {
+	if len(l.queue) == 0 && cap(l.queue) > keepQueue {
 		l.queue = nil
 	}
 	l.plan(now, len(f.requests))
@@ -85,6 +83,9 @@ func (l *lane) takeOff(now time.Time) *flight {
 		return nil
 	}
 	l.flights = append(l.flights, f)
+	if len(l.queue) > 0 && l.mayLeave() { // it sets the time of those who found no room
+		l.wait(now)
+	}
 	l.wait(now.Add(l.timeout))
 	return f
 }
@@ -104,7 +105,7 @@ func (l *lane) mayLeave() bool {
 	}
 	apart := l.pace.patience(l.timeout)
 	if n < l.pace.flights() {
-		apart = l.pace.spacing()
+		apart = min(apart, l.pace.spacing())
 	}
 	newest := l.flights[n-1]
 	if time.Since(newest.took) >= apart {

@@ -100,11 +100,7 @@ func TestLaneSpacesItsFlights(t *testing.T) {
 	inBubble(t, 1, func(l *lab) {
 		node := l.overTaps()[0]
 		const trip = 16 * time.Millisecond
-		l.nodes[0].Faults().DelayReplies(fakenode.Fixed(trip))
-		for i := range 700 { // until nobody remembers shorter ways
-			l.won(fmt.Sprint("far ", i))
-		}
-		time.Sleep(trip)
+		l.isFar(0, trip)
 		met := len(node.batches())
 		var callers sync.WaitGroup
 		for _, c := range []struct{ at, took time.Duration }{
@@ -126,6 +122,45 @@ func TestLaneSpacesItsFlights(t *testing.T) {
 		callers.Wait()
 		if sizes := node.batches()[met:]; !slices.Equal(sizes, []int{1, 2, 1, 1}) {
 			t.Errorf("batches of %d messages, want those together that came within a millisecond", sizes)
+		}
+	})
+}
+
+// isFar makes a node far, for so long that nobody remembers shorter ways.
+func (l *lab) isFar(node int, trip time.Duration) {
+	l.nodes[node].Faults().DelayReplies(fakenode.Fixed(trip))
+	for began := time.Now(); time.Since(began) < 11*time.Second; {
+		l.won(fmt.Sprint("far ", time.Since(began)))
+	}
+	time.Sleep(trip)
+}
+
+// TestWhoFindsNoRoomLeavesSoon: what a flight has no room for goes on the next one, and that leaves as
+// soon as any other would.
+func TestWhoFindsNoRoomLeavesSoon(t *testing.T) {
+	inBubble(t, 1, func(l *lab) {
+		node := l.overTaps()[0]
+		const trip = 16 * time.Millisecond
+		l.isFar(0, trip)
+		met := len(node.batches())
+		began := time.Now()
+		var callers sync.WaitGroup
+		call := func(i int) {
+			if out := l.acquire(fmt.Sprint("at once ", i)); out.Verdict != quorum.Won {
+				t.Errorf("acquire %d: %v %v", i, out.Verdict, out.Errs)
+			}
+		}
+		callers.Go(func() { call(-1) })
+		synctest.Wait()
+		for i := range quorum.MaxBatch + 300 {
+			callers.Go(func() { call(i) })
+		}
+		callers.Wait()
+		if sizes := node.batches()[met:]; !slices.Equal(sizes, []int{1, quorum.MaxBatch, 300}) {
+			t.Errorf("batches of %d messages, want a full one and the rest behind it", sizes)
+		}
+		if took, want := time.Since(began), trip+2*trip/16; took != want {
+			t.Errorf("it took %v, want %v", took, want)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/quorumlock/quorumlock/internal/window"
@@ -163,12 +164,19 @@ func (c *Client) outcomeError(op, name string, out quorum.Outcome) *RoundError {
 	e.Votes = out.Votes
 	e.Holder, e.Remaining = quorum.Identity(out.Holder), out.Remaining
 	e.rival = out.Holder
+	e.waits = out.Verdict == quorum.NoQuorum && slices.ContainsFunc(out.Errs, func(n quorum.NodeErr) bool {
+		var wait *quorum.WaitError
+		return errors.As(n.Err, &wait)
+	})
 	switch {
 	case errors.Is(out.Err, quorum.ErrStopped):
 		e.kinds = []error{ErrClosed}
 	case out.Err != nil:
 		e.kinds = []error{ErrNoQuorum, out.Err}
 		e.detail = "the context ended before the nodes had decided"
+		if e.Votes >= e.Quorum {
+			e.detail = "the context ended first"
+		}
 	case out.Verdict == quorum.Held:
 		e.kinds = []error{ErrHeld}
 	case out.Verdict == quorum.Split:

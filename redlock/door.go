@@ -65,6 +65,8 @@ func (c *Client) access() door.Access {
 			e.Holder, e.Remaining = quorum.Identity(got.Holder), got.Remaining
 			if got.Err != nil {
 				e.kinds = append(e.kinds, got.Err)
+			} else if kind == ErrNoQuorum && e.Votes >= e.Quorum {
+				e.detail = "the lease was over by then"
 			}
 			return e
 		},

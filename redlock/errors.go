@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -57,6 +56,7 @@ type RoundError struct {
 	asker  string // this client's identity
 	rival  string // Holder's owner token, for those who wait
 	split  bool   // contenders have the votes between them
+	waits  bool   // Remaining is until enough nodes give votes again, and says nothing of Holder's key
 }
 
 // Error says what happened, to which lock, and who holds it or which nodes failed.
@@ -76,14 +76,19 @@ func (e *RoundError) Error() string {
 			found = "held by"
 		}
 		fmt.Fprintf(&b, "; %s %s", found, e.Holder)
-		if e.Holder == e.asker { // mostly the caller's own lock, but several clients may use one identity
-			b.WriteString(", this client's own identity,")
+		own := e.Holder == e.asker // mostly the caller's own lock, but several clients may use one identity
+		if own {
+			b.WriteString(", this client's own identity")
 		}
-		switch {
-		case e.Remaining > noEnd:
-			b.WriteString(" for ever: its key has no end")
-		case e.Remaining > 0:
-			fmt.Fprintf(&b, " for another %v unless renewed", roundSpan(e.Remaining))
+		if e.Remaining > 0 && !e.waits {
+			if own {
+				b.WriteByte(',')
+			}
+			if e.Remaining > noEnd {
+				b.WriteString(" for ever: its key has no end")
+			} else {
+				fmt.Fprintf(&b, " for another %v unless renewed", roundSpan(e.Remaining))
+			}
 		}
 	}
 	writeNodes(&b, e.Errs)
@@ -95,14 +100,16 @@ func (e *RoundError) Error() string {
 func (e *RoundError) writeVotes(b *strings.Builder) {
 	votes := fmt.Sprintf("; %d of %d votes, %d needed", e.Votes, e.Nodes, e.Quorum)
 	enough := e.Nodes > 0 && e.Votes >= e.Quorum
-	if enough && slices.Contains(e.kinds, ErrNoQuorum) {
-		fmt.Fprintf(b, "%s, but %s", votes, cmp.Or(e.detail, "too late"))
+	if enough && e.detail != "" && slices.Contains(e.kinds, ErrNoQuorum) {
+		fmt.Fprintf(b, "%s, but %s", votes, e.detail)
 		return
 	}
 	if e.detail != "" {
 		fmt.Fprintf(b, " (%s)", e.detail)
 	}
-	if e.Nodes > 0 && !enough { // an Unlock hears from enough nodes that there is nothing to free
+	// An Unlock hears from enough nodes that there is nothing to free; and a tick's claim that was won
+	// says nothing of what the nodes refused after it.
+	if e.Nodes > 0 && !enough {
 		b.WriteString(votes)
 	}
 }

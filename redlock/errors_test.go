@@ -55,6 +55,26 @@ func TestTextOfALockThatIsOnesOwn(t *testing.T) {
 	})
 }
 
+// How long nodes wait until they vote again says nothing of the key that another one has.
+func TestTextOfNodesThatWaitBesideAKey(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 3, func(r *rig) {
+		u := r.user(redlock.Config{})
+		r.warm(u)
+		r.nodes[1].Forget()
+		r.nodes[2].Forget()
+		r.nodes[0].Set("k", "ql1:web-3:4711/!", 2*time.Second)
+		err := r.try(u, "k")
+		r.wantIs(err, redlock.ErrNoQuorum)
+		if left := r.round(err).Remaining; left <= 2*time.Second {
+			r.Fatalf("Remaining is %v, want that of the nodes, which wait for longer", left)
+		}
+		if text := err.Error(); !strings.Contains(text, "there is a key of web-3:4711;") {
+			r.Errorf("got %q, want no time behind whose key there is", text)
+		}
+	})
+}
+
 // "4 of 5, 3 needed" beside "no quorum" read as a contradiction.
 func TestTextOfEnoughVotesInVain(t *testing.T) {
 	t.Parallel()

@@ -371,12 +371,20 @@ func (w *waiter) sleep(ctx context.Context, last *RoundError) wakening {
 	return w.listen(ctx, timeout, ready)
 }
 
-// rest is the pause after split votes. A release, told by a majority, ends it and the try: somebody has
-// had the lock meanwhile, and who goes first is for the ranks to say.
+// rest is the pause after split votes. A release ends it and the try: who goes first then is for the
+// ranks to say. It is no news if it is the one that the try was made for, which more nodes tell of.
 func (w *waiter) rest(ctx context.Context, d time.Duration) bool {
-	woken := w.listen(ctx, d, nil)
-	w.rested = woken == byRelease
-	return woken == byClock
+	until := time.Now().Add(d)
+	for {
+		woken := w.listen(ctx, time.Until(until), nil)
+		if woken == byRelease {
+			if told := w.ear.Told(); told != "" && told == w.freed {
+				continue
+			}
+		}
+		w.rested = woken == byRelease
+		return woken == byClock
+	}
 }
 
 // listen waits for the next release, if somebody tells of it, and for ready: for d at most.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -737,6 +738,40 @@ func TestAReleaseEndsThePauseAfterSplitVotes(t *testing.T) {
 		r.wantIs(l.Unlock(r.Context()))
 		if took := (<-won).Sub(freed); took > 0 {
 			t.Errorf("it took %v after the release, and nobody was in the way", took)
+		}
+	})
+}
+
+// What a further node tells of the release that the try was made for is no news in the pause.
+func TestTheSameReleaseDoesNotEndThePauseAfterSplitVotes(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 5, func(r *rig) {
+		a, b := r.user(redlock.Config{}), r.user(redlock.Config{})
+		r.warm(b)
+		l := r.take(a, "k")
+		won := r.waits(b, "k")
+		time.Sleep(time.Millisecond)
+		var late atomic.Bool // node 2 tells after b has asked, 3 and 4 never do
+		b.links[2].Faults().DelayReplies(func() time.Duration {
+			if late.Swap(true) {
+				return 0
+			}
+			return 4 * time.Millisecond
+		})
+		b.links[3].Faults().LosePublished(fakenode.Always)
+		b.links[4].Faults().LosePublished(fakenode.Always)
+		for i, rival := range []string{"x", "x", "y", "y", "z"} {
+			var once sync.Once
+			r.nodes[i].OnExecuted(func(x fakenode.Executed) {
+				if x.Script == "release" {
+					once.Do(func() { x.Node.Set("k", "ql1:"+rival+"/!", 5*time.Millisecond) })
+				}
+			})
+		}
+		freed := time.Now()
+		r.wantIs(l.Unlock(r.Context()))
+		if took := (<-won).Sub(freed); took < 8*time.Millisecond || took > 15*time.Millisecond {
+			t.Errorf("it took %v, want the 3 ms of the grace and one pause", took)
 		}
 	})
 }
