@@ -98,10 +98,8 @@ func TestLaneSingleCallerWaitsForNobody(t *testing.T) {
 // what is asked for meanwhile goes together. Who comes later than that waits for nobody.
 func TestLaneSpacesItsFlights(t *testing.T) {
 	inBubble(t, 1, func(l *lab) {
-		node := l.overTaps()[0]
 		const trip = 16 * time.Millisecond
-		l.isFar(0, trip)
-		met := len(node.batches())
+		node, met := l.farTap(trip)
 		var callers sync.WaitGroup
 		for _, c := range []struct{ at, took time.Duration }{
 			{0, trip},
@@ -126,23 +124,24 @@ func TestLaneSpacesItsFlights(t *testing.T) {
 	})
 }
 
-// isFar makes a node far, for so long that nobody remembers shorter ways.
-func (l *lab) isFar(node int, trip time.Duration) {
-	l.nodes[node].Faults().DelayReplies(fakenode.Fixed(trip))
+// farTap is the first node, as a tap that has been far for so long that nobody remembers shorter ways,
+// and how many batches it has had.
+func (l *lab) farTap(trip time.Duration) (node *tap, met int) {
+	node = l.overTaps()[0]
+	node.Faults().DelayReplies(fakenode.Fixed(trip))
 	for began := time.Now(); time.Since(began) < 11*time.Second; {
 		l.won(fmt.Sprint("far ", time.Since(began)))
 	}
 	time.Sleep(trip)
+	return node, len(node.batches())
 }
 
 // TestWhoFindsNoRoomLeavesSoon: what a flight has no room for goes on the next one, and that leaves as
 // soon as any other would.
 func TestWhoFindsNoRoomLeavesSoon(t *testing.T) {
 	inBubble(t, 1, func(l *lab) {
-		node := l.overTaps()[0]
 		const trip = 16 * time.Millisecond
-		l.isFar(0, trip)
-		met := len(node.batches())
+		node, met := l.farTap(trip)
 		began := time.Now()
 		var callers sync.WaitGroup
 		call := func(i int) {

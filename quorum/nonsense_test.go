@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -313,7 +314,7 @@ func namesNodes(t *testing.T, what string, err error, liars []string) {
 	}
 	said := 0 // not of all: the verdict may be certain before the last has answered
 	for _, addr := range liars {
-		if strings.Contains(err.Error(), addr) {
+		if regexp.MustCompile(`; nodes? (\S+, )*` + regexp.QuoteMeta(addr) + `(, \S+)*: `).MatchString(err.Error()) {
 			said++
 		}
 	}

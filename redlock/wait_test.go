@@ -659,7 +659,9 @@ func TestLockGivesUpWithItsContext(t *testing.T) {
 		time.AfterFunc(time.Second, func() { cancel(errors.New("a cause of the caller's")) })
 		_, err := u.Lock(ctx, "k")
 		r.wantIs(err, redlock.ErrNoQuorum, context.Canceled)
-		if text := fmt.Sprint(err); len(r.round(err).Errs) != 2 || !strings.Contains(text, "NOAUTH") {
+		if text := fmt.Sprint(err); len(r.round(err).Errs) != 2 ||
+			!strings.Contains(text, "; nodes node0:6379, node1:6379: lock: ") ||
+			strings.Count(text, "NOAUTH") != 1 {
 			t.Errorf("got %q, want the last answer of both nodes", text)
 		}
 	})
