@@ -46,8 +46,7 @@ func (c *Client) tryOnce(
 	until := called.Add(takes)
 	how := window.Wait{By: until.Add(-takes / 2), Order: order} // the rest is for the try itself
 	return c.inTurn(ctx, name, how, func() (*Lock, error) {
-		pause := func(d time.Duration) bool { return c.pause(ctx, d) }
-		return c.try(ctx, name, o, attempts{quorum.Unranked, pause}, called, until)
+		return c.try(ctx, name, o, nil, called, until)
 	})
 }
 
@@ -102,21 +101,19 @@ func isSilence(err error) bool {
 	return silent > round.Nodes-round.Quorum
 }
 
-// attempts say how a try makes its attempts.
-type attempts struct {
-	rank  int                      // a waiter's, or Unranked
-	pause func(time.Duration) bool // between two; false: there is to be no other
-}
-
-// try makes up to maxAttempts attempts, until then. called is when the user's call began, for the
-// observer.
+// try makes up to maxAttempts attempts, until then. w is who waits for the lock, nil for who does not;
+// called is when the user's call began, for the observer.
 func (c *Client) try(
-	ctx context.Context, name string, o lockOptions, how attempts, called, until time.Time,
+	ctx context.Context, name string, o lockOptions, w *waiter, called, until time.Time,
 ) (*Lock, error) {
+	rank := quorum.Unranked
+	if w != nil {
+		rank = w.rank.now()
+	}
 	for attempt := 1; ; attempt++ {
 		asked := time.Now()
 		out := c.engine.Acquire(ctx, quorum.Claim{
-			Name: name, Token: quorum.NewRankedToken(c.cfg.Identity, how.rank), TTL: o.ttl, Until: until,
+			Name: name, Token: quorum.NewRankedToken(c.cfg.Identity, rank), TTL: o.ttl, Until: until,
 		})
 		if out.Verdict == quorum.Won {
 			l, err := c.newLock(ctx, name, o, out)
@@ -139,7 +136,15 @@ func (c *Client) try(
 		// for a winner and left one loser in six without an answer; with four, 11 ms and none.
 		round, left := max(2*time.Millisecond, time.Since(asked)), time.Until(until)
 		pause := min(4*time.Duration(attempt)*round, left/3)
-		if left < 2*round || !how.pause(pause) {
+		goesOn := left >= 2*round
+		switch {
+		case !goesOn:
+		case w != nil:
+			goesOn = w.rest(ctx, pause)
+		default:
+			goesOn = c.pause(ctx, pause)
+		}
+		if !goesOn {
 			return nil, err
 		}
 	}

@@ -141,8 +141,7 @@ func (c *Client) waitFor(ctx context.Context, name string, o lockOptions) (*Lock
 		asked := time.Now()
 		l, err := c.inTurn(ctx, name, window.Wait{}, func() (*Lock, error) {
 			asked = time.Now()
-			how := attempts{w.rank.now(), func(d time.Duration) bool { return w.rest(ctx, d) }}
-			return c.try(ctx, name, o, how, called, asked.Add(c.tryTakes(o)))
+			return c.try(ctx, name, o, &w, called, asked.Add(c.tryTakes(o)))
 		})
 		if err == nil {
 			if w.ear != nil {
@@ -355,7 +354,7 @@ func (w *waiter) sleep(ctx context.Context, last *RoundError) wakening {
 	default:
 		w.pause = min(max(2*w.pause, leastPause), mostPause)
 		timeout = w.pause
-		if !last.split { // there Remaining is a rival's, and nobody must be told to say Admit
+		if last.waits { // else Remaining is a rival's, and nobody must be told to say Admit
 			w.client.sayWaits(w.name, last.Remaining)
 		}
 	}
