@@ -84,7 +84,7 @@ var All = []Mutant{
 		Rule:    "every attempt has a fresh token (P2, V3)",
 		File:    "redlock/acquire.go",
 		Old:     "Token: quorum.NewRankedToken(c.cfg.Identity, rank)",
-		New:     "Token: \"ql1:\" + c.cfg.Identity + \"/\" + called.String()",
+		New:     "Token: \"ql1:\" + c.cfg.Identity + \"/\" + called.String() + quorum.NewRankedToken(\"\", rank)[:0]",
 		Package: lock, Run: "^TestSpecRetryUsesAFreshValue$"},
 	{Name: "tokens without random bytes",
 		Rule: "every attempt has a fresh token (P2, V3)", File: "quorum/token.go",
