@@ -64,6 +64,7 @@ func TestTextOfNodesThatWaitBesideAKey(t *testing.T) {
 		r.nodes[1].Forget()
 		r.nodes[2].Forget()
 		r.nodes[0].Set("k", "ql1:web-3:4711/!", 2*time.Second)
+		slow(10*time.Millisecond, r.nodes[1:]...) // else the two may have decided before the first answers
 		err := r.try(u, "k")
 		r.wantIs(err, redlock.ErrNoQuorum)
 		if left := r.round(err).Remaining; left <= 2*time.Second {
